@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
 from alerts.diagnosis_rules import diagnosis_definition, own_labels
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
 from ase_exporter.rules.intervals import adapted, dump
@@ -47,7 +47,7 @@ def placeholders(definition: Path) -> set[str]:
 
 def prometheus_rule(directory: Path = RULES) -> str:
     """Return the PrometheusRule with the groups of all rule files, sorted by file name, as text."""
-    files = [yaml.safe_load(path.read_text()) for path in sorted(directory.glob("*.yaml"))]
+    files = [load_yaml(path.read_text()) for path in sorted(directory.glob("*.yaml"))]
     content = {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
@@ -63,7 +63,7 @@ def alert_table() -> str:
     conditions: dict[str, str] = {}
     for definition in sorted(DEFINITIONS.glob("*.yaml")):
         # A placeholder may stand where YAML allows only a plain word, so it is replaced before loading.
-        content = yaml.safe_load(PLACEHOLDER.sub("0", definition.read_text()))
+        content = load_yaml(PLACEHOLDER.sub("0", definition.read_text()))
         for rule in (rule for group in content["groups"] for rule in group["rules"] if "alert" in rule):
             severities.setdefault(rule["alert"], []).append(rule["severity"])
             conditions.setdefault(rule["alert"], rule.get("when", ""))

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-import yaml
 from dashboards.queries import Json
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 
 HERE = Path(__file__).parent
@@ -38,9 +38,7 @@ def metrics() -> list[str]:
 
 def reasons() -> dict[str, str]:
     """Return why a metric is on no dashboard and in no rule, by metric."""
-    return {
-        name: group["reason"] for group in yaml.safe_load(NOT_SHOWN.read_text()) for name in group["metrics"]
-    }
+    return {name: group["reason"] for group in load_yaml(NOT_SHOWN.read_text()) for name in group["metrics"]}
 
 
 def used_by_dashboards(dashboards: list[Json]) -> dict[str, list[str]]:
@@ -88,7 +86,7 @@ def importance(dashboards: list[Json]) -> str:
 
 def _rules() -> Iterator[dict[str, str]]:
     for path in sorted(RULES.glob("*.yaml")):
-        for group in yaml.safe_load(path.read_text())["groups"]:
+        for group in load_yaml(path.read_text())["groups"]:
             yield from group["rules"]
 
 

@@ -3,15 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
 from dashboards import thresholds
+
+from ase_exporter.assets import load_yaml
 
 PATH = Path(__file__).parents[1] / "exporter" / "ase_exporter" / "advise" / "remedies.yaml"
 
 
 def remedies_markdown() -> str:
     """Return what not to do, and a table of spinlocks, what they protect, and the option to change."""
-    content = yaml.safe_load(PATH.read_text())
+    content = load_yaml(PATH.read_text())
     lines = ["| spinlock | protects | from | remedy |", "| --- | --- | --- | --- |"]
     for remedy in content["remedies"]:
         name = remedy.get("spinlock") or f"class `{remedy['spinlock_class']}`"

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ase_exporter.assets import load_yaml
 
-PARAMETERS: dict[str, dict[str, Any]] = yaml.safe_load(
+PARAMETERS: dict[str, dict[str, Any]] = load_yaml(
     (Path(__file__).parents[1] / "alerts" / "parameters.yaml").read_text()
 )
 

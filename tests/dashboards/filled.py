@@ -18,6 +18,7 @@ from tests.dashboards import machine
 from tests.paths import REPOSITORY
 from tests.ports import free_block
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.demo import scaling
@@ -28,7 +29,7 @@ from ase_exporter.demo.scaling import Pace
 PACE = Pace(speed=50, scrape_interval=4.0)
 
 FILES = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
-SERVERS = [each["server"] for each in yaml.safe_load(FILES)["fleet"]["fleet"]]
+SERVERS = [each["server"] for each in load_yaml(FILES)["fleet"]["fleet"]]
 LARGEST = "MEMSCALE"
 # All collectors are on here.
 DETAILED = "ORDERS"
@@ -123,7 +124,7 @@ def filled(directory: Path, *, victoria: bool = False) -> Iterator[Filled]:
 
 def _scrapes_alone(directory: Path) -> Path:
     """The part of Prometheus's configuration that VictoriaMetrics takes."""
-    config = yaml.safe_load((directory / "prometheus.yml").read_text())
+    config = load_yaml((directory / "prometheus.yml").read_text())
     del config["global"]["evaluation_interval"], config["rule_files"]
     (directory / "scrape.yml").write_text(yaml.safe_dump(config))
     return directory / "scrape.yml"
@@ -133,7 +134,7 @@ def _files(directory: Path, root: Path, base: int) -> dict[str, Any]:
     """The configuration of the servers, the exporter and Prometheus. base: the exporter's port."""
     ports = {name: base + 3 + number for number, name in enumerate(SERVERS)}
     values = {"host": HOST, "exporter": f"{HOST}:{base}", "directory": directory, "machine": root}
-    files: dict[str, Any] = yaml.safe_load(Template(FILES).substitute(values | ports))
+    files: dict[str, Any] = load_yaml(Template(FILES).substitute(values | ports))
     collectors = dict.fromkeys(load_catalogue()[0].collectors, True)
     files["exporter"]["modules"]["details"] = {"collectors": collectors}
     return files

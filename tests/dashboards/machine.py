@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-import yaml
+from ase_exporter.assets import load_yaml
 
-FILES: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+FILES: dict[str, dict[str, str]] = load_yaml(Path(__file__).with_suffix(".yaml").read_text())
 _POOL = "sys/kernel/mm/hugepages/hugepages-2048kB"
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 from dashboards import coverage, write
 from dashboards.layout import CHANGES
 from dashboards.queries import MACHINE, SELECTOR, Json
 from tests.paths import REPOSITORY
 
-SCHEMA = yaml.safe_load(Path(__file__).with_name("dashboard.schema.yaml").read_text())
+from ase_exporter.assets import load_yaml
+
+SCHEMA = load_yaml(Path(__file__).with_name("dashboard.schema.yaml").read_text())
 
 # Pixels at a width of 1280: grid column, padding of a title with info corner, character of a title.
 COLUMN, PADDING, CHARACTER = 49, 40, 7.3

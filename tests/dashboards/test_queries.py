@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx2
 import pytest
-import yaml
 from dashboards import write
 from dashboards.queries import Json
 from dashboards.replication import REPLICATION
@@ -17,6 +16,7 @@ from tests.dashboards import machine
 from tests.dashboards.filled import DETAILED, LARGEST, PACE, SERVERS, Filled, filled
 from tests.dashboards.variables import substituted
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Sample
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -32,7 +32,7 @@ EARLIER = 10
 # Number of servers, and of series that a panel may read for all of them.
 FLEET_SIZE, MAX_SERIES = 50, 1000
 
-WITHOUT_DATA = yaml.safe_load(Path(__file__).with_name("without_data.yaml").read_text(encoding="utf-8"))
+WITHOUT_DATA = load_yaml(Path(__file__).with_name("without_data.yaml").read_text(encoding="utf-8"))
 
 
 def listed(key: str) -> set[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.paths import REPOSITORY
@@ -23,6 +24,7 @@ class Block:
         return f"{self.page}:{self.line}"
 
 
+@cache
 def documents() -> list[Path]:
     """All Markdown files of the repository."""
     return [

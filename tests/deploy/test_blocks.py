@@ -15,6 +15,7 @@ from tests.exporter.simulated import PASSWORD, Simulated
 from tests.exporter.simulated import run as simulated
 
 from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Auth, Config, Target, yaml_files
 from ase_exporter.config.web import WebSettings
@@ -88,7 +89,7 @@ LOADERS: list[tuple[set[str], Callable[[str, Path], None]]] = [
 
 
 def loader(text: str) -> Callable[[str, Path], None]:
-    keys = set(yaml.safe_load(text))
+    keys = set(load_yaml(text))
     return next((load for marks, load in LOADERS if keys & marks), load_custom_metrics)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.paths import REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import from_environment
 
 COMPOSE = REPOSITORY / "docker-compose.yml"
@@ -28,7 +28,7 @@ def with_defaults(value: str) -> str:
 
 
 def content(path: Path = COMPOSE) -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(path.read_text())
+    loaded: dict[str, Any] = load_yaml(path.read_text())
     return loaded
 
 
@@ -143,8 +143,8 @@ def test_every_setting_is_offered_in_env_example_with_its_default() -> None:
 
 
 def test_prometheus_scrapes_what_it_does_without_containers_and_the_host() -> None:
-    shipped = yaml.safe_load((REPOSITORY / "deploy" / "prometheus" / "prometheus.yml").read_text())
-    ours = yaml.safe_load((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
+    shipped = load_yaml((REPOSITORY / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    ours = load_yaml((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
     ports = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(shipped).items()}
     here = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(ours).items()}
     assert here == ports | {"host": ["10150"]}
@@ -159,11 +159,11 @@ def test_prometheus_scrapes_what_it_does_without_containers_and_the_host() -> No
 
 def test_prometheus_scrapes_the_server_by_its_name() -> None:
     """As docs/getting-started.md shows it, through /targets and /probe."""
-    ours = yaml.safe_load((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
+    ours = load_yaml((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
     (job,) = (each for each in ours["scrape_configs"] if each["job_name"] == "ase")
     page = (REPOSITORY / "docs" / "getting-started.md").read_text()
     (block,) = re.findall(r"```yaml\n(scrape_configs:.*?)```", page, re.DOTALL)
-    shown = yaml.safe_load(block.replace("127.0.0.1:10150", "exporter:10150"))["scrape_configs"][0]
+    shown = load_yaml(block.replace("127.0.0.1:10150", "exporter:10150"))["scrape_configs"][0]
     assert job == shown
 
 
@@ -171,7 +171,7 @@ def test_the_demo_listens_where_the_shipped_alertmanager_sends_to() -> None:
     webhook = SERVICES["webhook"]
     assert webhook["network_mode"] == "service:alertmanager"
     (port,) = webhook["command"]
-    shipped = yaml.safe_load((REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
+    shipped = load_yaml((REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
     urls = [each["url"] for receiver in shipped["receivers"] for each in receiver.get("webhook_configs", [])]
     assert urls and all(url.startswith(f"http://127.0.0.1:{port}/") for url in urls)
 

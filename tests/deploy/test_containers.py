@@ -15,8 +15,9 @@ from typing import Any
 
 import httpx2
 import pytest
-import yaml
 from tests.paths import REPOSITORY
+
+from ase_exporter.assets import load_yaml
 
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 FLEET = REPOSITORY / "deploy" / "scale-out" / "docker-compose.yml"
@@ -104,7 +105,7 @@ def image(engine: None) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def running(image: dict[str, Any]) -> Iterator[set[str]]:
     """The names of the services that run, all of them healthy."""
-    services = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())["services"]
+    services = load_yaml((REPOSITORY / "docker-compose.yml").read_text())["services"]
     names = {name for name, service in services.items() if obtainable(service)}
     if not names >= NEEDED:
         pytest.skip(f"no images for {', '.join(sorted(NEEDED - names))}: the stack was not run")
@@ -124,7 +125,7 @@ def running(image: dict[str, Any]) -> Iterator[set[str]]:
 @pytest.fixture(scope="module")
 def fleet(image: dict[str, Any]) -> Iterator[None]:
     """deploy/scale-out with its simulated servers, all of it healthy."""
-    services = yaml.safe_load(FLEET.read_text())["services"]
+    services = load_yaml(FLEET.read_text())["services"]
     if missing := [name for name, each in services.items() if "image" in each and not obtainable(each)]:
         pytest.skip(f"no images for {', '.join(missing)}: the fleet was not run")
     told({name: each for name, each in services.items() if "image" in each})

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.paths import DEPLOY, REPOSITORY
 
+from ase_exporter.assets import load_yaml
+
 PACKAGES = DEPLOY / "packages"
-CONTENT: dict[str, Any] = yaml.safe_load((PACKAGES / "nfpm.yaml").read_text())
+CONTENT: dict[str, Any] = load_yaml((PACKAGES / "nfpm.yaml").read_text())
 
 
 def test_every_file_of_the_repository_that_is_packed_exists() -> None:

@@ -13,6 +13,7 @@ from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, run
 from tests.paths import REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.config import Config, load
 
@@ -35,7 +36,7 @@ def test_the_configuration_for_several_servers_loads(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.timeout(400)
 def test_prometheus_finds_several_servers_by_the_exporter(tmp_path: Path) -> None:
-    servers = yaml.safe_load(block("yaml", "reporting"))
+    servers = load_yaml(block("yaml", "reporting"))
     (tmp_path / "password").write_text(f"{PASSWORD}\n")
     for auth in servers["auth"].values():
         auth |= {"user": "monitor", "password_file": str(tmp_path / "password")}
@@ -46,7 +47,7 @@ def test_prometheus_finds_several_servers_by_the_exporter(tmp_path: Path) -> Non
         configuration = json.dumps(servers | {"scrape": PATIENT})
         with exporter(tmp_path, configuration) as running:
             address = running.url.removeprefix("http://")
-            scrapes = yaml.safe_load(block("yaml", "http_sd_configs").replace("127.0.0.1:10150", address))
+            scrapes = load_yaml(block("yaml", "http_sd_configs").replace("127.0.0.1:10150", address))
             scrapes["global"] = {"scrape_interval": "5s"}
             (tmp_path / "prometheus" / "prometheus.yml").write_text(yaml.safe_dump(scrapes))
             with running_prometheus(tmp_path / "prometheus") as url, Prometheus(url) as prometheus:

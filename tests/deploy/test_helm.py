@@ -13,6 +13,7 @@ import yaml
 from tests.deploy.test_kubernetes_schemas import complaints
 from tests.paths import DEPLOY, REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import load
 
 CHART = DEPLOY / "helm" / "ase-exporter"
@@ -48,7 +49,7 @@ def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> Any:
-    return yaml.safe_load(path.read_text())
+    return load_yaml(path.read_text())
 
 
 @pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)

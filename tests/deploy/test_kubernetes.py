@@ -10,6 +10,7 @@ import pytest
 import yaml
 from tests.paths import REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import load
 
 MANIFESTS = REPOSITORY / "deploy" / "kubernetes"
@@ -46,14 +47,14 @@ def dashboards_configmap() -> dict[str, Any]:
     offline = commands.replace("| kubectl apply --server-side -f -", "")
     made = subprocess.run(offline, shell=True, cwd=REPOSITORY, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
-    configmap: dict[str, Any] = yaml.safe_load(made.stdout)
+    configmap: dict[str, Any] = load_yaml(made.stdout)
     return configmap
 
 
 def test_every_manifest_is_part_of_a_kustomization_but_the_example_of_a_secret() -> None:
     used = {"secret.example.yaml"}
     for path in MANIFESTS.rglob("kustomization.yaml"):
-        content = yaml.safe_load(path.read_text())
+        content = load_yaml(path.read_text())
         names = content["resources"] + [
             each for made in content.get("configMapGenerator", []) for each in made["files"]
         ]

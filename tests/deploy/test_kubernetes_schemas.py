@@ -17,6 +17,8 @@ import pytest
 import yaml
 from tests.deploy.test_kubernetes import MANIFESTS, built, dashboards_configmap
 
+from ase_exporter.assets import load_yaml
+
 KUBERNETES = "k8s.io/kubernetes@v1.33.1"
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 DIRECTORIES = [MANIFESTS, MANIFESTS / "monitoring"]
@@ -112,7 +114,7 @@ def test_every_object_that_kustomize_makes_fits_its_schema(directory: Path) -> N
 
 
 def test_the_example_of_a_secret_and_the_dashboards_fit_theirs() -> None:
-    secret = yaml.safe_load((MANIFESTS / "secret.example.yaml").read_text())
+    secret = load_yaml((MANIFESTS / "secret.example.yaml").read_text())
     assert complaints(secret) == []
     assert complaints(dashboards_configmap()) == []
 

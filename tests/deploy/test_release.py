@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from tests.paths import DEPLOY, REPOSITORY
+
+from ase_exporter.assets import load_yaml
 
 VERSION = DEPLOY / "dev" / "version.py"
 WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yaml"))
@@ -54,7 +55,7 @@ def test_an_action_is_pinned_by_its_commit_and_names_its_version(path: Path) -> 
 
 
 def test_nothing_is_published_that_was_not_tested() -> None:
-    jobs = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "release.yaml").read_text())["jobs"]
+    jobs = load_yaml((REPOSITORY / ".github" / "workflows" / "release.yaml").read_text())["jobs"]
     publishing = [name for name, job in jobs.items() if "write" in job.get("permissions", {}).values()]
     assert publishing == ["images", "publish"]
     assert all({"test", "build"} <= set(jobs[name]["needs"]) for name in publishing)
@@ -80,7 +81,7 @@ def test_the_override_of_compose_pins_every_image_of_others(path: str, tmp_path:
     stand_in.write_text(
         f"#!{sys.executable}\nimport json, sys, yaml\n"
         "if sys.argv[1] == 'compose':\n"
-        "    services = yaml.safe_load(open(sys.argv[3]))['services']\n"
+        "    services = load_yaml(open(sys.argv[3]))['services']\n"
         "    print(json.dumps({'services': {k: v for k, v in services.items() if 'image' in v}}))\n"
         f"else:\n    print('{digest}')\n"
     )
@@ -88,7 +89,7 @@ def test_the_override_of_compose_pins_every_image_of_others(path: str, tmp_path:
     command = [sys.executable, str(DEPLOY / "release" / "digests.py"), path]
     environment = {"PATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True)
-    services = yaml.safe_load((REPOSITORY / path).read_text())["services"]
+    services = load_yaml((REPOSITORY / path).read_text())["services"]
     images = {name: service["image"] for name, service in services.items() if "/" in service.get("image", "")}
     assert images
     assert json.loads(done.stdout) == {

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.deploy.test_compose import COMPOSE, FLEET, with_defaults
 from tests.paths import REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import load
 from ase_simulator.model import load_scenario
 
 SCALE_OUT = REPOSITORY / "deploy" / "scale-out"
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FLEET.read_text())["services"]
-AGENT: dict[str, Any] = yaml.safe_load((SCALE_OUT / "agent.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = load_yaml(FLEET.read_text())["services"]
+AGENT: dict[str, Any] = load_yaml((SCALE_OUT / "agent.yml").read_text())
 AGENTS = ["agent-a", "agent-b"]
 
 
@@ -48,7 +48,7 @@ def test_vmalert_accepts_every_rule() -> None:
 
 
 def test_the_rest_is_taken_from_the_file_for_one_machine() -> None:
-    base = yaml.safe_load(COMPOSE.read_text())["services"]
+    base = load_yaml(COMPOSE.read_text())["services"]
     for name, service in SERVICES.items():
         if "extends" not in service:
             continue
@@ -99,7 +99,7 @@ def test_the_interval_is_the_same_everywhere() -> None:
     interval = AGENT["global"]["scrape_interval"]
     assert flags("victoriametrics")["dedup.minScrapeInterval"] == interval
     assert flags("vmalert")["evaluationInterval"] == interval
-    shipped = yaml.safe_load((REPOSITORY / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    shipped = load_yaml((REPOSITORY / "deploy" / "prometheus" / "prometheus.yml").read_text())
     assert shipped["global"] == {"scrape_interval": interval, "evaluation_interval": interval}
 
 

@@ -22,13 +22,14 @@ from tests.paths import REPOSITORY
 from tests.ports import free_block
 from tests.programs import answers, eventually
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus, Sample
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.webhook import Webhook
 
 SCALE_OUT = REPOSITORY / "deploy" / "scale-out"
-COMPOSE = yaml.safe_load((SCALE_OUT / "docker-compose.yml").read_text())
+COMPOSE = load_yaml((SCALE_OUT / "docker-compose.yml").read_text())
 INTERVAL = 15
 EXPORTERS = 2
 # Collectors for the idle servers: few, so that two cores can scrape two hundred of them.
@@ -127,7 +128,7 @@ def command_of(service: str) -> list[str]:
     """The arguments of a service: its own, or those of the service that it extends."""
     content = COMPOSE["services"][service]
     if extended := content.get("extends"):
-        content = yaml.safe_load((SCALE_OUT / extended["file"]).read_text())["services"][extended["service"]]
+        content = load_yaml((SCALE_OUT / extended["file"]).read_text())["services"][extended["service"]]
     command: list[str] = content["command"]
     return command
 

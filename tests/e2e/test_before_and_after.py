@@ -18,6 +18,7 @@ from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.compare.comparison import Comparison, compare_windows
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
@@ -161,7 +162,7 @@ def random_play(seed: int) -> Play:
 @pytest.fixture(scope="module")
 def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Memscale without its steps."""
-    content = yaml.safe_load(MEMSCALE.read_text())
+    content = load_yaml(MEMSCALE.read_text())
     del content["steps"], content["repeat"]
     path = tmp_path_factory.mktemp("scenario") / "memscale.yaml"
     path.write_text(yaml.safe_dump(content))

@@ -20,6 +20,7 @@ from tests.alerts.laboratory.table import found
 from tests.paths import DEPLOY
 from tests.programs import answers, eventually, listening
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.demo import scaling
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.webhook import Notification, Webhook
@@ -296,7 +297,7 @@ def test_a_chat_message_reads_well(tmp_path: Path) -> None:
     with ThreadingHTTPServer((HOST, 0), Chat) as chat:
         threading.Thread(target=chat.serve_forever, daemon=True).start()
         (tmp_path / "chat-url").write_text(f"http://{HOST}:{chat.server_address[1]}/")
-        content = yaml.safe_load((ALERTMANAGER / "examples" / "chat.yml").read_text())
+        content = load_yaml((ALERTMANAGER / "examples" / "chat.yml").read_text())
         content["receivers"][0]["slack_configs"][0]["api_url_file"] = str(tmp_path / "chat-url")
         content["route"]["group_wait"] = "15s"
         text = scaling.scaled_alertmanager(yaml.safe_dump(content), PACE, TEMPLATES)

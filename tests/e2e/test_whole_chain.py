@@ -19,6 +19,7 @@ from tests.ports import free_block
 from tests.programs import eventually
 
 from ase_exporter.ase.connection import Connection, Endpoint
+from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.demo.processes import Processes
@@ -67,7 +68,7 @@ def running(directory: Path, *simulator: str) -> Iterator[Running]:
 def baseline_only(directory: Path) -> Path:
     """The memscale scenario with its contended baseline alone, which lasts for ever."""
     shipped = importlib.resources.files("ase_simulator") / "scenarios" / "memscale.yaml"
-    scenario = yaml.safe_load(shipped.read_text(encoding="utf-8"))
+    scenario = load_yaml(shipped.read_text(encoding="utf-8"))
     steps = [step for step in scenario["steps"] if step["name"].startswith(BASELINE)]
     path = directory / "baseline.yaml"
     path.write_text(yaml.safe_dump(scenario | {"steps": steps, "repeat": False}))

@@ -3,10 +3,11 @@
 import ast
 import re
 
-import yaml
 from tests.paths import DOCS, REPOSITORY
 
-CONTRACT: dict[str, list[dict[str, object]]] = yaml.safe_load(
+from ase_exporter.assets import load_yaml
+
+CONTRACT: dict[str, list[dict[str, object]]] = load_yaml(
     (REPOSITORY / "tests/faults/contract.yaml").read_text(encoding="utf-8")
 )
 ROWS = [row for rows in CONTRACT.values() for row in rows]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import TypeAdapter
 from tests.exporter.clocks import ShiftedClock, opener
 from tests.exporter.simulated import PASSWORD, Simulated, reading, run, scraper_of
@@ -24,6 +23,7 @@ from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.module_collector import PLAN_LIFETIME
 from ase_exporter.scraping.target_scraper import TargetScraper
@@ -53,7 +53,7 @@ def scraper(server: Simulated) -> Iterator[TargetScraper]:
     one.close()
 
 
-LIMITED: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("limited.yaml").read_text())
+LIMITED: dict[str, dict[str, Any]] = load_yaml(Path(__file__).with_name("limited.yaml").read_text())
 
 
 @pytest.mark.parametrize("case", LIMITED.values(), ids=LIMITED)

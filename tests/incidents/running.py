@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from tests.exporter.top.watching import SCENARIOS, watched
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
 from ase_exporter.diagnosis.blockers import BLOCKED
@@ -129,7 +130,7 @@ def _scenario(incident: Incident, site: Site) -> dict[str, Any]:
 
 
 def _read(scenario: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((SCENARIOS / f"{scenario}.yaml").read_text())
+    content: dict[str, Any] = load_yaml((SCENARIOS / f"{scenario}.yaml").read_text())
     return content
 
 

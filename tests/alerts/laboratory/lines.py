@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tests.alerts.laboratory.signals import Value, samples, seconds
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 
 DATA = Path(__file__).parent / "time_lines.yaml"
@@ -62,7 +62,7 @@ class TimeLine:
 
 @cache
 def _data() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(DATA.read_text())
+    loaded: dict[str, Any] = load_yaml(DATA.read_text())
     return loaded
 
 

@@ -19,6 +19,7 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.gain import Gain
+from ase_exporter.assets import load_yaml
 from ase_exporter.top.gathering import SELECTION
 
 PAGE = REPOSITORY / "docs" / "internals" / "remedies.md"
@@ -98,7 +99,7 @@ def server(
     *names: str, scenario: str = "storm", dice: random.Random | None = None, **workload: Any
 ) -> dict[str, Any]:
     """A scenario whose spinlocks of these names are hot. dice: varies the server and how hot they are."""
-    content: dict[str, Any] = deepcopy(yaml.safe_load((SCENARIOS / f"{scenario}.yaml").read_text()))
+    content: dict[str, Any] = deepcopy(load_yaml((SCENARIOS / f"{scenario}.yaml").read_text()))
     content.pop("steps", None)
     content["static_options"] = "at_once"
     load = content["workload"]
@@ -136,7 +137,7 @@ def generated(seed: int) -> dict[str, Any]:
 def tables_of_a_hot_cache(*, system: bool) -> dict[str, Any]:
     """The VLDB case study without its other bottlenecks: its cache has as many partitions as help."""
     content = server(scenario="vldb", users=256, think_ms=0)
-    original = yaml.safe_load((SCENARIOS / "vldb.yaml").read_text())["workload"]
+    original = load_yaml((SCENARIOS / "vldb.yaml").read_text())["workload"]
     content["workload"]["caches"] = original["caches"]
     content["workload"]["per_transaction"] = {"logical_reads": 400}
     if not system:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
 from tests.exporter.analysis.story import SERVER, Story, stored
 from tests.paths import DOCS
 
@@ -16,6 +15,9 @@ SECONDS = 300
 
 def executed(story: Story) -> Any:
     """The notebook after a run over the story, with its outputs."""
+    # Each process of the tests imports this module; one of them runs the notebook.
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(PATH, as_version=4)
     given = {
         "PROMETHEUS_URL": story.url,

@@ -22,6 +22,7 @@ from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 
 from ase_exporter.analysis.diagnosing import COUNTERS, GAUGES
+from ase_exporter.assets import load_yaml
 from ase_simulator.model import SimulatedServer
 
 SERVER = "PROD1"
@@ -42,7 +43,7 @@ def _switch(name: str, value: int, server: SimulatedServer) -> None:
 
 def recorded(folder: Path) -> Recording:
     """The story, scraped every 15 simulated seconds with the exporter's collectors."""
-    content = yaml.safe_load(_MEMSCALE.read_text(encoding="utf-8"))
+    content = load_yaml(_MEMSCALE.read_text(encoding="utf-8"))
     del content["steps"], content["repeat"]
     scenario = folder / "memscale.yaml"
     scenario.write_text(yaml.safe_dump(content), encoding="utf-8")

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-import yaml
 from tests.exporter.analysis.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.paths import REPOSITORY
 
@@ -28,6 +27,7 @@ from ase_exporter.analysis import (
     windows,
 )
 from ase_exporter.analysis.predicted import answer
+from ase_exporter.assets import load_yaml
 from ase_exporter.compare.request import Request
 
 pytestmark = pytest.mark.e2e
@@ -45,7 +45,7 @@ def rule(name: str) -> str:
     recorded = {
         each["record"]: each["expr"]
         for path in RULES.glob("*.rules.yaml")
-        for group in yaml.safe_load(path.read_text())["groups"]
+        for group in load_yaml(path.read_text())["groups"]
         for each in group["rules"]
     }
 

@@ -4,7 +4,6 @@ import base64
 import io
 from typing import Any
 
-import matplotlib.image
 import nbformat
 import numpy as np
 import pytest
@@ -19,6 +18,8 @@ MAX_BYTES = 100_000
 
 def outputs(notebook: Any) -> tuple[list[str], list[Any]]:
     """All text that the cells print or show, and all pictures."""
+    import matplotlib.image
+
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     texts = [output.get("text") or output["data"].get("text/plain", "") for output in shown]
     pictures = [

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
@@ -55,7 +55,7 @@ class Reading:
         return {family.name: {tuple(labels): value for labels, value in family.samples} for family in made}
 
 
-CASES = yaml.safe_load(Path(__file__).with_name("row_mapper.yaml").read_text(encoding="utf-8"))
+CASES = load_yaml(Path(__file__).with_name("row_mapper.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import httpx2
 import pytest
-import yaml
 from tests.exporter.changes.journal_process import snapshot_of
 from tests.exporter.running_exporter import exporter
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import FILE, ChangeFilter, open_store, read_history
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.errors import UserError
 
-DAMAGE = yaml.safe_load(Path(__file__).with_name("damage.yaml").read_text(encoding="utf-8"))
+DAMAGE = load_yaml(Path(__file__).with_name("damage.yaml").read_text(encoding="utf-8"))
 MANY = 200
 
 

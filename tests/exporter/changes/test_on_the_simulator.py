@@ -8,7 +8,6 @@ from typing import Any
 
 import pyodbc
 import pytest
-import yaml
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.running_exporter import configuration
@@ -16,6 +15,7 @@ from tests.exporter.simulated import reading
 from tests.programs import eventually
 from tests.simulator.tds.running import Running, running
 
+from ase_exporter.assets import load_yaml
 from ase_simulator.model import load_scenario
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
@@ -98,7 +98,7 @@ def more_than(exporter: Serving, number: int) -> None:
     eventually("more changes", lambda: len(found(exporter)) > number)
 
 
-STEPS = yaml.safe_load(Path(__file__).with_name("steps.yaml").read_text(encoding="utf-8"))
+STEPS = load_yaml(Path(__file__).with_name("steps.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.timeout(400)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.host.kernels import pool, thp, write_files
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.snapshot import (
     MAX_DECODED,
@@ -24,7 +24,7 @@ from ase_exporter.changes.snapshot import (
     shorten,
 )
 
-CASES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("snapshots.yaml").read_text(encoding="utf-8"))
+CASES: dict[str, Any] = load_yaml(Path(__file__).with_name("snapshots.yaml").read_text(encoding="utf-8"))
 
 
 def snapshot_of(source: str = "s", **kinds: dict[str, dict[str, list[str]]]) -> dict[str, Part]:

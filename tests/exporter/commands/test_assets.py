@@ -6,9 +6,10 @@ from typing import Any
 
 import _jsonnet
 import pytest
-import yaml
 from tests.exporter.commands.command_line import Run
 from tests.paths import REPOSITORY
+
+from ase_exporter.assets import load_yaml
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_the_mixin_holds_the_rules_and_the_dashboards(run: Run, tmp_path: Path) 
     rules = [
         group
         for path in sorted((REPOSITORY / "alerts" / "rules").iterdir())
-        for group in yaml.safe_load(path.read_text())["groups"]
+        for group in load_yaml(path.read_text())["groups"]
     ]
     recorded = evaluated(directory, "mixin.prometheusRules")["groups"]
     alerting = evaluated(directory, "mixin.prometheusAlerts")["groups"]

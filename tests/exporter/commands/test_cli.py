@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from tests.exporter.commands.command_line import Run
 
+from ase_exporter.assets import load_yaml
+
 # Command line -> what the error says.
-MISTAKES: dict[str, str] = yaml.safe_load(Path(__file__).with_name("usage_errors.yaml").read_text())
+MISTAKES: dict[str, str] = load_yaml(Path(__file__).with_name("usage_errors.yaml").read_text())
 
 
 @pytest.mark.parametrize("line", MISTAKES)

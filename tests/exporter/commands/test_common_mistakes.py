@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.commands.command_line import Run
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 
+from ase_exporter.assets import load_yaml
+
 Mistake = Mapping[str, Any]
-MISTAKES: list[Mistake] = yaml.safe_load(
-    Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8")
-)
+MISTAKES: list[Mistake] = load_yaml(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))
 
 DELETING = """mine:
   help: Deletes.

@@ -15,7 +15,6 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-import yaml
 from tests.exporter.commands.command_line import Run
 from tests.exporter.config.test_special_files import in_time
 from tests.exporter.simulated import Simulated
@@ -23,6 +22,7 @@ from tests.exporter.simulated import run as simulated
 
 from ase_exporter import config
 from ase_exporter.ase.database_error import DatabaseError
+from ase_exporter.assets import load_yaml
 from ase_exporter.commands import setup, top
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.changes import VerdictConfig
@@ -137,10 +137,10 @@ def test_from_nothing_to_top_without_a_terminal(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No metric is missing." in done.stdout
     assert "Time goes to:" in done.stdout or "CPU busy" in done.stdout
-    (target,) = yaml.safe_load((out / "exporter.yaml").read_text())["targets"]
+    (target,) = load_yaml((out / "exporter.yaml").read_text())["targets"]
     assert target["name"] == "PROD1"
     assert config.load(out / "exporter.yaml").verdicts == VerdictConfig(prometheus=prometheus)
-    assert yaml.safe_load((out / "prometheus.yml").read_text())["global"]["scrape_interval"] == "30s"
+    assert load_yaml((out / "prometheus.yml").read_text())["global"]["scrape_interval"] == "30s"
     assert list((out / "rules").iterdir()) and list((out / "dashboards").iterdir())
 
     # What follows it was seen above.
@@ -157,7 +157,7 @@ def test_from_nothing_to_top_without_a_terminal(
     second = run("setup", "-S", ":".join(address), *arguments[3:], **environment)
     assert second.returncode == 0, second.stderr
     text = (out / "exporter.yaml").read_text()
-    assert [each["name"] for each in yaml.safe_load(text)["targets"]] == [":".join(address), "PROD1"]
+    assert [each["name"] for each in load_yaml(text)["targets"]] == [":".join(address), "PROD1"]
     assert text.endswith("# mine\n")
 
 

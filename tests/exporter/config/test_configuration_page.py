@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 
 import certifi
-import yaml
 from tests.paths import DOCS
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import Config, yaml_files
 from ase_exporter.config.fields import Strict
 
@@ -52,7 +52,7 @@ def missing(part: type[Strict], shown: list[Mapping[str, object]], path: str) ->
 
 
 def test_every_key_is_shown() -> None:
-    assert list(missing(Config, [yaml.safe_load(UNCOMMENTED)], "")) == []
+    assert list(missing(Config, [load_yaml(UNCOMMENTED)], "")) == []
 
 
 def without_default() -> set[tuple[str, str]]:

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
-import yaml
 from tests.planted import MISPLACED
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import Config, yaml_files
 from ase_exporter.config.web import WebSettings
 from ase_exporter.errors import UserError
 
 FORMS = {"exporter": Config, "web": WebSettings}
-MISTAKES = yaml.safe_load(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
+MISTAKES = load_yaml(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
 CASES = [(FORMS[form], each["text"], each["expected"]) for form, cases in MISTAKES.items() for each in cases]
 NESTED = (Config, "[" * 3000 + "PW", ["file.yml:1: ", "nested too deeply"])
 PATTERNS = [

@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.demo import scaling
 from ase_exporter.rules.intervals import seconds_of
 
@@ -10,7 +11,7 @@ PACE = scaling.Pace(speed=60, scrape_interval=0.25)
 
 
 def rule(text: str) -> dict[str, str]:
-    content = yaml.safe_load(scaling.scaled_rules(text, PACE))
+    content = load_yaml(scaling.scaled_rules(text, PACE))
     return dict(content["groups"][0]["rules"][0])
 
 
@@ -37,13 +38,13 @@ def test_for_shrinks_with_speed() -> None:
 @pytest.mark.parametrize(("speed", "interval"), [(1.0, "5m"), (60.0, None)])
 def test_group_intervals_are_kept_in_real_time_only(speed: float, interval: str | None) -> None:
     text = "groups: [{name: g, interval: 5m, rules: [{record: a, expr: x}]}]"
-    (group,) = yaml.safe_load(scaling.scaled_rules(text, scaling.Pace(speed, 1.0)))["groups"]
+    (group,) = load_yaml(scaling.scaled_rules(text, scaling.Pace(speed, 1.0)))["groups"]
     assert group.get("interval") == interval
 
 
 def test_nested_routes_shrink_too() -> None:
     text = "route: {group_wait: 30s, routes: [{group_interval: 1m, repeat_interval: 4h}]}"
-    route = yaml.safe_load(scaling.scaled_alertmanager(text, PACE, "x.tmpl"))["route"]
+    route = load_yaml(scaling.scaled_alertmanager(text, PACE, "x.tmpl"))["route"]
     assert route == {
         "group_wait": "500ms",
         "routes": [{"group_interval": "1000ms", "repeat_interval": "4h"}],

@@ -8,9 +8,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
 from alerts.diagnosis_rules import own_labels
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.measures import Rows
@@ -208,7 +208,7 @@ def _rest(state: State, chance: random.Random) -> None:
 
 @cache
 def _series() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load(SERIES.read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = load_yaml(SERIES.read_text(encoding="utf-8"))
     return found
 
 

@@ -8,6 +8,7 @@ import yaml
 from tests.exporter.diagnosis.states import State, generated
 from tests.exporter.top.watching import SCENARIOS, watched
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, FindingDefinition, catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
@@ -114,7 +115,7 @@ def test_the_options_that_matter_are_among_them() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_scrape_without_the_option_names_it(option: str, tmp_path: Path) -> None:
-    scenario = yaml.safe_load((SCENARIOS / "quiet-oltp.yaml").read_text())
+    scenario = load_yaml((SCENARIOS / "quiet-oltp.yaml").read_text())
     scenario["options"][option] = 0
     file = tmp_path / "scenario.yaml"
     file.write_text(yaml.safe_dump(scenario))

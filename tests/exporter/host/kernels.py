@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import yaml
-
+from ase_exporter.assets import load_yaml
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.families import Family
 
@@ -94,5 +93,5 @@ def process(
     }
 
 
-KERNELS: Mapping[str, Files] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+KERNELS: Mapping[str, Files] = load_yaml(Path(__file__).with_suffix(".yaml").read_text())
 NUMA_HOST, DATASERVER = KERNELS["numa"], KERNELS["dataserver"]

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.host.kernels import KERNELS, NUMA_HOST, Files, thp, values, write_files
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config.host import Collectors, HostConfig
 from ase_exporter.host import kernel
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.kernel import parse_mode, thp_mode
 
-EXPECTED = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text())
+EXPECTED = load_yaml(Path(__file__).with_name("expected.yaml").read_text())
 STATIC = Collectors(process=False)
 
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import psutil
 import pytest
-import yaml
 from tests.exporter.host.kernels import process, write_files
 from tests.exporter.host.perf_stand_in import StandIn, wait
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config.host import Perf
 from ase_exporter.host import perf_child
 from ase_exporter.host.perf import PerfCollector, choose_profile
 from ase_exporter.host.perf_child import PerfState
 from ase_exporter.host.perf_output import parse_count
 
-CASES = yaml.safe_load(Path(__file__).with_name("perf.yaml").read_text())
+CASES = load_yaml(Path(__file__).with_name("perf.yaml").read_text())
 BROADWELL = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nmodel name : Xeon\n"
 
 

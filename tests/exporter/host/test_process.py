@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.host.kernels import DATASERVER, KERNELS, process, settled, values, write_files
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
@@ -15,7 +15,7 @@ from ase_exporter.host.process import ProcessCollector, parse_memlock
 from ase_exporter.host.process_finder import ProcessFinder, parse_stat
 from ase_exporter.host.smaps import SmapsReader, parse_numa_maps, parse_smaps
 
-CASES = yaml.safe_load(Path(__file__).with_name("processes.yaml").read_text())
+CASES = load_yaml(Path(__file__).with_name("processes.yaml").read_text())
 MIB = 1024**2
 
 

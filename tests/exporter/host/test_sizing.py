@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import yaml
 from tests.exporter.commands.command_line import Run
 from tests.exporter.host.kernels import meminfo, pool, thp, values, write_files
 from typer.testing import CliRunner
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
 from ase_exporter.host.kernel import HugePagePool
@@ -21,7 +21,7 @@ from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, page_table_bytes, re
 from ase_exporter.host.verdict import Check, HostState, ServerState, State, assess, verdict_families
 from ase_exporter.metrics.families import Family
 
-CASES = yaml.safe_load(Path(__file__).with_name("verdicts.yaml").read_text())
+CASES = load_yaml(Path(__file__).with_name("verdicts.yaml").read_text())
 MIB, GIB = 1024**2, 1024**3
 SMALL, LARGE = PAGE_SIZES["2MiB"], PAGE_SIZES["1GiB"]
 

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.sysmon.samples import HEADER, TRANSACTIONS, report
 from tests.needs import needs_prometheus
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.mcp_server.answers import Answer
 from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
 from ase_exporter.untrusted.encoders import promql
 
-INJECTIONS = list(chain(*yaml.safe_load(Path(__file__).with_name("injections.yaml").read_text()).values()))
+INJECTIONS = list(chain(*load_yaml(Path(__file__).with_name("injections.yaml").read_text()).values()))
 SHOWN = {public_text(each) for each in INJECTIONS}
 # Advice quotes names, as SQL or in sentences about a cache; a change is referred to by all that it says.
 QUOTING = {"ref", "statements", "current", "why", "warnings", "cautions", "do_not", "not_known"}

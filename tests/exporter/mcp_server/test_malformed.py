@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.mcp_server.running_server import READ_ONLY, Frames, command, frames
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.mcp_server.tools import TOOLS
 
 pytestmark = pytest.mark.e2e
 CALLS = 1000
 SECRET = "planted-in-address"
-CASES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("malformed.yaml").read_text(encoding="utf-8"))
+CASES: dict[str, Any] = load_yaml(Path(__file__).with_name("malformed.yaml").read_text(encoding="utf-8"))
 TEXTS: list[str] = [*CASES["texts"], "a" * 100_000]
 VALUES: list[object] = [*CASES["values"], ["x"] * 1000, *TEXTS]
 LINES = [*(line.encode("latin-1") for line in CASES["lines"]), b"[" * 50_000]

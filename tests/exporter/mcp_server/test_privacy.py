@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.mcp_server.privacy import LEFT_OUT, MAX_TEXT, public_text
 
-TEXTS: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text())
+TEXTS: dict[str, list[str]] = load_yaml(Path(__file__).with_name("texts.yaml").read_text())
 
 
 @pytest.mark.parametrize("text", TEXTS["statements"])

@@ -11,7 +11,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 from tests.exporter.compare.conftest import prometheus_with, running_prometheus, typed
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.web.test_session_routes import SNAPSHOT, WAITS, text
@@ -20,13 +19,14 @@ from tests.exporter.web.test_session_routes import answer as session_answer
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import alerting, live
 from ase_exporter.mcp_server.privacy import LEFT_OUT
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
 
-BAD_ARGUMENTS: list[Any] = yaml.safe_load(Path(__file__).with_name("bad_arguments.yaml").read_text())
+BAD_ARGUMENTS: list[Any] = load_yaml(Path(__file__).with_name("bad_arguments.yaml").read_text())
 UNITS = re.compile(
     r"per_second|_seconds|bytes|spinning|online|samples|scrapes|coverage|contention|confidence"
 )

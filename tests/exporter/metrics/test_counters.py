@@ -4,8 +4,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-import yaml
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.metrics import counters
 from ase_exporter.metrics.counters import CounterStore, TableCounters
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
@@ -27,7 +27,7 @@ def read_sum(table: TableCounters, now: float, *slots: int | None) -> float:
     return float(table.totals[0][table.series("all")])
 
 
-CASES = yaml.safe_load(Path(__file__).with_name("counters.yaml").read_text(encoding="utf-8"))
+CASES = load_yaml(Path(__file__).with_name("counters.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -17,6 +17,7 @@ from tests.e2e.simulated_time import Deed, Recording, record
 from tests.exporter.report.past import without
 from tests.exporter.simulated import reading
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW
 from ase_simulator.model import SimulatedServer
 
@@ -111,7 +112,7 @@ def users(hour: int) -> int:
 
 def scenario(story: Story) -> dict[str, object]:
     """The content of the scenario's file."""
-    content: dict[str, object] = yaml.safe_load(SCENARIO.read_text(encoding="utf-8"))
+    content: dict[str, object] = load_yaml(SCENARIO.read_text(encoding="utf-8"))
     hours = range(story.first, story.first + story.hours)
     content["steps"] = [
         {"name": f"hour {n}", "seconds": HOUR, "workload": {"users": users(n)}} for n in hours

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
 from ase_exporter.rules.intervals import adapted, rule_files, seconds_of
@@ -46,7 +46,7 @@ def test_the_baseline_before_a_change_is_further_back_at_longer_intervals() -> N
 
 def test_what_must_last_is_seen_by_two_scrapes() -> None:
     rules = "groups: [{name: g, rules: [{alert: A, expr: x, for: 90s}, {alert: B, expr: x, for: 0s}]}]"
-    assert [rule["for"] for rule in yaml.safe_load(adapted(rules, 300))["groups"][0]["rules"]] == ["6m", "0s"]
+    assert [rule["for"] for rule in load_yaml(adapted(rules, 300))["groups"][0]["rules"]] == ["6m", "0s"]
 
 
 @pytest.mark.parametrize("interval", [0, 4, 301])

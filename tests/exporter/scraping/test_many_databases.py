@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import pytest
-import yaml
 from tests.exporter.many_databases import many_databases
 from tests.exporter.simulated import CATALOGUE, Simulated, run, scrape
 from tests.paths import REPOSITORY
 from tests.planted import DATABASE
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.metrics.families import Family
@@ -51,10 +51,7 @@ def needed() -> set[str]:
     """Metrics that alerts read, through recording rules too, and those of the diagnosis."""
     files = sorted((REPOSITORY / "alerts/rules").glob("*.yaml"))
     rules = [
-        rule
-        for file in files
-        for group in yaml.safe_load(file.read_text())["groups"]
-        for rule in group["rules"]
+        rule for file in files for group in load_yaml(file.read_text())["groups"] for rule in group["rules"]
     ]
     found = {name for rule in rules if "alert" in rule for name in NAME.findall(rule["expr"])}
     found |= {*NAME.findall((REPOSITORY / "exporter/ase_exporter/diagnosis/findings.yaml").read_text())}

@@ -14,6 +14,7 @@ from tests.exporter.simulated import scrape, scraper_of
 from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
 from tests.simulator.tds.running import running
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.capture.file import lines
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.config import Module
@@ -34,7 +35,7 @@ WITH_NAMES = Module(
 def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    content = yaml.safe_load((SCENARIOS / "storm.yaml").read_text())
+    content = load_yaml((SCENARIOS / "storm.yaml").read_text())
     content["workload"] |= {"users": 200, "think_ms": 5, "program": f"shop --password {IN_PROGRAM}"}
     content["workload"]["login"] = f"clerk:{IN_LOGIN}"
     content["steps"] = [{"name": "busy", "seconds": 3600}]

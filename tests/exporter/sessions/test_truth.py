@@ -15,6 +15,7 @@ from tests.exporter.simulated import scrape, scraper_of
 from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
 from tests.simulator.tds.running import Running, running
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue.wait_parts import CPU, wait_parts
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sessions.blocking import Link, blocking_trees
@@ -58,7 +59,7 @@ def server_under_load(
     directory: Path, clock: ShiftedClock | None = None
 ) -> Iterator[tuple[SimulatedServer, Running, TargetScraper]]:
     """A server whose time the test moves, one step for each load, and a scraper of it."""
-    content = yaml.safe_load((SCENARIOS / "storm.yaml").read_text())
+    content = load_yaml((SCENARIOS / "storm.yaml").read_text())
     content["options"] |= {"statement pipe active": 1, "statement pipe max messages": PIPE}
     content["steps"] = [
         {"name": f"load {number}", "seconds": STEP, "workload": each} for number, each in enumerate(loads())

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.sysmon.test_alterations import FOLDER, REAL, parsed
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.sysmon.structure import Report
 
-FIGURES = yaml.safe_load(Path(__file__).with_name("real_figures.yaml").read_text())
+FIGURES = load_yaml(Path(__file__).with_name("real_figures.yaml").read_text())
 pytestmark = pytest.mark.skipif(not REAL, reason=f"no real reports at {FOLDER}")
 
 

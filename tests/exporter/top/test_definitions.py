@@ -2,9 +2,9 @@
 
 import re
 
-import yaml
 from tests.paths import REPOSITORY
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.top import figures, sampling
@@ -17,7 +17,7 @@ def expression(rule: str) -> str:
     found = [
         each["expr"]
         for path in RULES.glob("*.yaml")
-        for group in yaml.safe_load(path.read_text())["groups"]
+        for group in load_yaml(path.read_text())["groups"]
         for each in group["rules"]
         if each.get("record") == rule
     ]

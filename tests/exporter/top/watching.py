@@ -15,6 +15,7 @@ from ase_exporter.advise.evidence import Evidence
 from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
@@ -39,7 +40,7 @@ def catalogue() -> Catalogue:
 
 def one_step(scenario: str, step: str, directory: Path) -> str:
     """A scenario that stays in one step of another: the path of its file. step: how its name begins."""
-    content = yaml.safe_load((SCENARIOS / f"{scenario}.yaml").read_text())
+    content = load_yaml((SCENARIOS / f"{scenario}.yaml").read_text())
     (chosen,) = (each for each in content["steps"] if each["name"].startswith(step))
     content["steps"] = [{**chosen, "seconds": 86400}]
     file = directory / f"{scenario}.yaml"

@@ -15,7 +15,6 @@ from urllib.parse import quote
 import anyio
 import httpx2
 import pytest
-import yaml
 from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 from tests.exporter.running_exporter import PATIENT, exporter
@@ -25,6 +24,7 @@ from tests.planted import IN_ADDRESS
 
 from ase_exporter import config
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.web import probe_targets
@@ -33,7 +33,7 @@ from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.pool import BusyError
 
 pytestmark = pytest.mark.anyio
-CASES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("allowlist.yaml").read_text(encoding="utf-8"))
+CASES: dict[str, Any] = load_yaml(Path(__file__).with_name("allowlist.yaml").read_text(encoding="utf-8"))
 AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="monitor", password="wrong")}
 
 
