@@ -10,6 +10,7 @@ import pytest
 from tests.exporter.commands.command_line import Run
 
 from ase_exporter.assets import load_yaml
+from ase_exporter.errors import UserError
 
 # Command line -> what the error says.
 MISTAKES: dict[str, str] = load_yaml(Path(__file__).with_name("usage_errors.yaml").read_text())
@@ -23,6 +24,27 @@ def test_bad_input_is_one_line_and_exit_code_2(run: Run, line: str, monkeypatch:
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("ase-exporter: ") and MISTAKES[line] in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_another_system_than_linux_is_told_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    result = run("top")
+    assert (result.returncode, result.stderr) == (
+        2,
+        "ase-exporter: it needs Linux and its /proc, not darwin: use a virtual machine or a container\n",
+    )
+
+
+def test_each_of_several_problems_is_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing() -> int:
+        raise UserError("PROD1: no\x1b[2J\nhost", "PROD2: no such host")
+
+    monkeypatch.setattr("ase_exporter.commands.app.run", failing)
+    result = run("check")
+    assert (result.returncode, result.stderr) == (
+        2,
+        "ase-exporter: PROD1: no\\x1b[2J\\nhost\nase-exporter: PROD2: no such host\n",
+    )
 
 
 def test_without_a_command_the_help_is_printed(run: Run) -> None:

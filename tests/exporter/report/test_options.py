@@ -1,6 +1,5 @@
 """The options of the report, and stores that do not answer."""
 
-import sys
 from datetime import UTC, datetime
 
 import numpy as np
@@ -88,18 +87,6 @@ def test_a_store_that_does_not_answer_is_one_line(run: Run, target: list[str]) -
     ended = run("report", "--prometheus", url, *target)
     assert ended.returncode == 2
     assert ended.stderr == f"ase-exporter: Prometheus at {url}: [Errno 111] Connection refused\n"
-
-
-def test_without_matplotlib_the_command_says_what_to_install(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    ended = run("report", "--prometheus", "http://127.0.0.1:1", "--target", "ASE1")
-    assert ended.returncode == 2
-    assert ended.stderr == (
-        "ase-exporter: report needs matplotlib, which is not installed:"
-        f" {sys.executable} -m pip install 'ase-exporter[report]'\n"
-    )
 
 
 def test_points_outside_of_the_period_are_left_out() -> None:

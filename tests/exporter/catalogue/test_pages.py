@@ -1,0 +1,50 @@
+"""The pages about metrics: the reference is up to date, the example is valid, and what is named exists."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from docs.write import METRICS, metrics
+from tests.paths import DOCS
+from typer.testing import CliRunner
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
+from ase_exporter.commands.app import build
+
+CUSTOM = DOCS / "custom-metrics.md"
+COMING = (DOCS / "coming-from.md").read_text(encoding="utf-8")
+
+
+def test_the_reference_is_up_to_date() -> None:
+    assert METRICS.read_text(encoding="utf-8") == metrics(), "docs/metrics.md is stale: make generate"
+
+
+def test_the_example_passes_the_check_that_the_page_recommends(tmp_path: Path) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", CUSTOM.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "example.yaml").write_text(examples[1])
+    result = CliRunner().invoke(build(), ["catalogue", "validate", str(tmp_path)])
+    assert (result.exit_code, result.output) == (0, "2 collectors are good\n")
+
+
+def test_the_page_describes_every_key() -> None:
+    text = CUSTOM.read_text(encoding="utf-8").partition("## All keys")[2]
+    described = set(re.findall(r"`([a-z_]+)`", text))
+    keys = {field.name for model in (Collector, Metric, Label) for field in fields(model)}
+    assert keys - described == set()
+    assert set(UNITS) - {"none"} <= set(re.findall(r"`([\w ]+)`", text))
+
+
+def test_every_collector_it_names_exists_and_is_on_or_off_as_it_says() -> None:
+    catalogue, _ = load_catalogue()
+    rows = [line.split("|")[2] for line in COMING.splitlines() if line.startswith("| Cm")]
+    assert len(rows) > 50
+    for here in rows:
+        for part in here.split(";"):
+            if "ase-exporter" in part or part.strip() in ("left out", "the host metrics", "node_exporter"):
+                continue
+            # A command, not a collector.
+            part = part.replace("`top`", "")
+            off = part.rstrip().endswith(" off")
+            for name in re.findall(r"`([a-z_]+)`", part):
+                assert catalogue.collectors[name].default is not off, name
