@@ -111,7 +111,8 @@ def test_numbers_of_another_type_give_the_same_figures(server: Simulated, scrape
             assert figures == pytest.approx(usual, rel=0.001, abs=100)
 
 
-def test_a_start_date_that_is_no_date_is_no_restart(server: Simulated, scraper: TargetScraper) -> None:
+def test_a_start_date_that_is_no_date_is_no_restart(server: Simulated) -> None:
+    scraper = scraper_of(server.address, module=reading("state", "spinlocks"))
     scrape(scraper)
     before = samples(scrape(scraper))["ase_spinlock_grabs_total"]
     for types in ({"monState.StartDate": "varchar(30)"}, {}):
@@ -121,6 +122,7 @@ def test_a_start_date_that_is_no_date_is_no_restart(server: Simulated, scraper: 
         after = samples(scrape(scraper))["ase_spinlock_grabs_total"]
         assert all(after[key] - before[key] < server_grabs(server) / 2 for key in before)
         before = after
+    scraper.close()
 
 
 def server_grabs(server: Simulated) -> float:
@@ -299,7 +301,7 @@ def test_a_server_that_requires_encrypted_passwords_is_named_with_its_remedy(ser
         for level in (1, 2, 3):
             server.model.set_option("net password encryption reqd", level, "sa")
             for encrypted in (False, True):
-                one = scraper_of(server.address, encrypt_password=encrypted)
+                one = scraper_of(server.address, module=reading("state"), encrypt_password=encrypted)
                 seen = scrape(one)
                 one.close()
                 assert seen.summary.up == encrypted
@@ -314,7 +316,7 @@ def test_all_instances_of_a_cluster_are_read_whatever_its_default_view(default_v
     with run("15.7 SP138 CE", "quiet-oltp", speed=0.0) as server:
         server.model.faults.instances = 3
         server.model.faults.system_view = default_view
-        one = scraper_of(server.address)
+        one = scraper_of(server.address, module=reading("state"))
         seen = samples(scrape(one))
         one.close()
     assert {labels[-1] for labels in seen["ase_connections"]} == {"1", "2", "3"}
