@@ -28,6 +28,7 @@ from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.report import page_tables, print_hugepages
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sysmon.report import parse
+from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.terminal import print_report
 from ase_exporter.top import plain
 from ase_exporter.top.frames import Frame
@@ -51,6 +52,11 @@ def checked() -> TargetReport:
         target = Target(name="ASE1", host=server_host, port=port)
         config = Config(targets=(target,), auth={"default": Auth(user="nobody", password=PASSWORD)})
         return TargetCheck(config, target, load_catalogue()[0], everything=False, timeout=60).report()
+
+
+@cache
+def parsed(seed: int) -> Report:
+    return parse(simulated_report("16.0", seed))
 
 
 def print_advice() -> None:
@@ -77,7 +83,7 @@ def print_top(*frames: Frame) -> None:
 def print_trends_of_reports() -> None:
     trends = Trends()
     for seed in range(8):
-        trends.add(f"reports/{seed}.txt", parse(simulated_report("16.0", seed)))
+        trends.add(f"reports/{seed}.txt", parsed(seed))
     print_trends(trends, trend_findings(trends))
 
 
@@ -90,10 +96,8 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
         NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), page_tables(2**40, 3, 2 * 2**20)
     ),
     "incidents": print_incidents,
-    "sysmon parse": lambda: print_report(parse(simulated_report("16.0", 1))),
-    "sysmon diff": lambda: _compare(
-        ([parse(simulated_report("16.0", 1))], [parse(simulated_report("16.0", 2))]), 25, "table"
-    ),
+    "sysmon parse": lambda: print_report(parsed(1)),
+    "sysmon diff": lambda: _compare(([parsed(1)], [parsed(2)]), 25, "table"),
     "sysmon diff of many": print_trends_of_reports,
     "top --once": lambda: print_top(frame()),
     "top --once of many": lambda: print_top(frame(), renamed(frame(), LONG)),
