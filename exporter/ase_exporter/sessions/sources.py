@@ -12,7 +12,6 @@ from pathlib import Path
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.catalogue.wait_parts import IDLE, RUNNING_EVENT, wait_parts
-from ase_exporter.config import yaml_files
 
 # Rows of one answer. More sessions at work than this are counted, not listed.
 MAX_ROWS = 2000
@@ -62,7 +61,10 @@ class Source:
 @cache
 def sources() -> Mapping[str, Source]:
     """All sources by name, as sources.yaml has them."""
-    return yaml_files.load(Path(__file__).with_name("sources.yaml"), dict[str, Source])
+    # The web process imports this module and must not pay for pydantic.
+    from ase_exporter.config import yaml_files
+
+    return yaml_files.load_shipped(Path(__file__).with_name("sources.yaml"), dict[str, Source])
 
 
 # The sources of sessions: the first that can be read is.

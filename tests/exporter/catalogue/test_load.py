@@ -14,6 +14,7 @@ from ase_exporter.catalogue.model import Collector
 from ase_exporter.compare.measures import Measure
 from ase_exporter.config import yaml_files
 from ase_exporter.diagnosis.catalogue import DiagnosisCatalogue
+from ase_exporter.sessions.sources import Source
 
 GOOD = """
 jobs:
@@ -45,6 +46,7 @@ BUILT_IN: dict[Path, Any] = dict.fromkeys(sorted(HERE.glob("*.yaml")), dict[str,
     PACKAGES / "advise" / "remedies.yaml": RemedyCatalogue,
     PACKAGES / "compare" / "measures.yaml": dict[str, Measure],
     PACKAGES / "diagnosis" / "findings.yaml": DiagnosisCatalogue,
+    PACKAGES / "sessions" / "sources.yaml": dict[str, Source],
 }
 
 
