@@ -1,4 +1,4 @@
-"""`ase-exporter report`: one HTML page on a server, on all of them, or on a recording of `top`."""
+"""`ase-exporter report`: one HTML page on a server, on all of them, on a recording of `top`, or on incidents."""
 
 import time
 from pathlib import Path
@@ -15,21 +15,29 @@ def report(
     target: str = "",
     fleet: bool = False,
     recording: Path | None = None,
+    state_directory: Path | None = None,
     last: float | None = None,
     start: str | None = None,
     end: str | None = None,
     selector: str = "",
     output: Path = Path("report.html"),
 ) -> None:
-    if recording is not None:
-        if prometheus or target or fleet:
-            raise UserError("--recording: is read alone; expected neither --prometheus, --target nor --fleet")
-        page = recording_page(recording, load_catalogue()[0])
-        write_output(output, page)
-        print(f"{output}: {len(page.encode()) / 1024:,.0f} KB")
+    if (recording or state_directory) and (
+        prometheus or fleet or (recording and (target or state_directory))
+    ):
+        option = "--recording" if recording else "--state-dir"
+        raise UserError(f"{option}: is read alone; expected neither --prometheus, --target nor --fleet")
+    if recording:
+        _write(output, recording_page(recording, load_catalogue()[0]))
+        return
+    if state_directory:
+        require("matplotlib", "report", "report needs matplotlib")
+        from ase_exporter.report.incident_report import state_page
+
+        _write(output, state_page(state_directory, target))
         return
     if not prometheus:
-        raise UserError("expected --prometheus URL, or --recording FILE")
+        raise UserError("expected --prometheus URL, --recording FILE, or --state-dir DIR")
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
     require("matplotlib", "report", "report needs matplotlib")
@@ -50,5 +58,9 @@ def report(
             page = report_page(read_report(server, target, period, now, selector, show))
         else:
             page = fleet_page(read_fleet(server, period, now, selector, show))
+    _write(output, page, f", {server.requests} queries")
+
+
+def _write(output: Path, page: str, more: str = "") -> None:
     write_output(output, page)
-    print(f"{output}: {len(page.encode()) / 1024:,.0f} KB, {server.requests} queries")
+    print(f"{output}: {len(page.encode()) / 1024:,.0f} KB{more}")

@@ -1,7 +1,14 @@
 """The load profile: what a server does in each second and in each transaction, from its counters. Pure."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from ase_exporter.config import yaml_files
+
+# Rows of each table of a report.
+MAX_ROWS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,25 +17,14 @@ class LoadCounter:
 
     title: str
     metric: str
-    modes: Sequence[str] = ()
+    modes: tuple[str, ...] = ()
 
     def counts(self, labels: Mapping[str, str]) -> bool:
         """Whether a series with these labels counts."""
         return not self.modes or labels.get("mode") in self.modes
 
 
-COUNTERS = (
-    LoadCounter("transactions", "ase_transactions_total"),
-    LoadCounter("CPU seconds", "ase_engine_cpu_seconds_total", ("user", "system")),
-    LoadCounter("logical reads", "ase_cache_logical_reads_total"),
-    LoadCounter("physical reads", "ase_cache_physical_reads_total"),
-    LoadCounter("physical writes", "ase_cache_physical_writes_total"),
-    LoadCounter("log appends", "ase_database_log_requests_total"),
-    LoadCounter("bytes of log", "ase_ulc_written_bytes_total"),
-    LoadCounter("network packets", "ase_network_packets_total"),
-    LoadCounter("network bytes", "ase_network_bytes_total"),
-    LoadCounter("deadlocks", "ase_deadlocks_total"),
-)
+COUNTERS = yaml_files.load(Path(__file__).with_suffix(".yaml"), list[LoadCounter])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +45,16 @@ def load_profile(rates: Mapping[str, float]) -> list[LoadRow]:
         per_transaction = rate / transactions if rate is not None and transactions else None
         found.append(LoadRow(each.title, rate, per_transaction))
     return found
+
+
+def mean_by_name(found: Iterable[Mapping[str, float]]) -> list[tuple[str, float]]:
+    """The means over all moments by name, the largest first; a name that a moment lacks was 0 in it."""
+    moments = list(found)
+    names = {name for each in moments for name in each}
+    means = {name: math.fsum(each.get(name, 0.0) for each in moments) / len(moments) for name in names}
+    return ranked({name: mean for name, mean in means.items() if mean})
+
+
+def ranked(found: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The largest values by name."""
+    return sorted(found.items(), key=lambda row: -row[1])[:MAX_ROWS]

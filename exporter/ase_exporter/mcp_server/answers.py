@@ -419,9 +419,8 @@ class SysmonAnswer(ToolAnswer):
     notes: list[Text]
 
 
-def _given(value: object) -> object:
-    """None for what a session does not have."""
-    return value or None
+# None for what a session does not have.
+GIVEN = BeforeValidator(lambda value: value or None)
 
 
 class SessionOf(Answer):
@@ -430,13 +429,8 @@ class SessionOf(Answer):
     spid: int
     doing: Text
     in_state_seconds: Annotated[Known, Field(validation_alias="seconds")]
-    blocked_by: Annotated[
-        int | None, BeforeValidator(_given), Field(description="spid; null: nobody blocks it")
-    ]
-    transaction_seconds: Annotated[
-        Known,
-        Field(validation_alias="open_seconds", description="Age of the oldest transaction of its database"),
-    ]
+    blocked_by: Annotated[int | None, GIVEN, Field(description="spid; null: nobody blocks it")]
+    transaction_seconds: Annotated[Known, Field(validation_alias="open_seconds", description="Of the oldest")]
     login: Text
     program: Text
     database: Text
@@ -447,9 +441,7 @@ class SessionOf(Answer):
     cpu_seconds: Annotated[Known, Field(validation_alias="cpu")]
     logical_reads: Annotated[Known, Field(validation_alias="reads")]
     text: Annotated[
-        Quoting | None,
-        BeforeValidator(_given),
-        Field(description="Without literals; null: not asked for, or not known"),
+        Quoting | None, GIVEN, Field(description="Without literals; null: not asked for, or not known")
     ]
 
 
@@ -475,11 +467,7 @@ class StatementOf(Answer):
     logical_reads: Annotated[Known, Field(validation_alias="reads")]
     reads_each: Known
     changed: Annotated[Text, Field(validation_alias="change")]
-    changed_at: Annotated[
-        Time | None,
-        BeforeValidator(_given),
-        Field(validation_alias="since", description="UTC; null: not changed"),
-    ]
+    changed_at: Annotated[Time | None, GIVEN, Field(validation_alias="since")]
 
 
 class WaitOf(Answer):

@@ -41,16 +41,9 @@ def waits(sources: Sources, arguments: inputs.OneSession) -> FoundWaits:
     """What one session waited for, by wait event: since it logged in, and since the call before, which is what counts
     for a session that has been there for long. Call it twice, a few seconds apart."""
     found = _snapshot(sources, arguments.server, spid=str(arguments.spid))
-    of_session = next((each for each in found["waits"] if each["spid"] == arguments.spid), _NO_WAITS)
-    return _answer(
-        FoundWaits,
-        arguments,
-        found,
-        "waits",
-        of_session["events"],
-        spid=arguments.spid,
-        window_seconds=of_session["window"],
-    )
+    waited = next((each for each in found["waits"] if each["spid"] == arguments.spid), _NO_WAITS)
+    more = {"spid": arguments.spid, "window_seconds": waited["window"]}
+    return _answer(FoundWaits, arguments, found, "waits", waited["events"], **more)
 
 
 def statements(sources: Sources, arguments: inputs.Live) -> FoundStatements:

@@ -13,6 +13,7 @@ from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Mark, Span
 from ase_exporter.diagnosis.diagnose import Diagnosis, Level
+from ase_exporter.diagnosis.load_profile import LoadRow
 from ase_exporter.errors import UserError
 from ase_exporter.pages.text import as_count, as_duration, as_minute
 from ase_exporter.report import gaps
@@ -22,6 +23,7 @@ from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.gaps import read_gaps
 from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges
 from ase_exporter.report.period import Period, Range
+from ase_exporter.report.profile import ProfileReader, ProfileTable
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
 WORST_HOURS = 8
@@ -53,7 +55,7 @@ class ServerReport:
     """One server over a period.
 
     worst: its worst hours by the recorded diagnosis, the worst first. alerts_recorded: of any server. diagnosis: of the
-    first of them. scrape: seconds between scrapes.
+    first of them. load, sections: what it did, on average. scrape: seconds between scrapes.
     """
 
     name: str
@@ -68,6 +70,8 @@ class ServerReport:
     gaps: tuple[Span, ...]
     advice: tuple[HourAdvice, ...]
     diagnosis: Diagnosis
+    load: tuple[LoadRow, ...]
+    sections: tuple[ProfileTable, ...]
     scrape: float
     requests: int
 
@@ -150,6 +154,9 @@ def read_report(
     worst = sorted(ranked, key=lambda hour: hour.rank, reverse=True)
     until = min(period.end, worst[0].start + period.hour)
     diagnosis, _ = diagnose_window(server, selector, Span("worst hour", worst[0].start, until))
+    progress("load")
+    profile = ProfileReader(server, selector, period, scrape)
+    load, sections = tuple(profile.load()), tuple(profile.sections())
     progress("advice")
     advice = _advice(server, selector, worst, effects)
     return ServerReport(
@@ -165,6 +172,8 @@ def read_report(
         gaps=tuple(gap for gap in found_gaps if gap.name != gaps.THIN),
         advice=tuple(advice),
         diagnosis=diagnosis,
+        load=load,
+        sections=sections,
         scrape=scrape,
         requests=server.requests,
     )

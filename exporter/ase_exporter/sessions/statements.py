@@ -3,7 +3,7 @@
 Each statement is compared with what it was like before: a bad plan reads more pages in each execution.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -231,6 +231,16 @@ def summed(one: StatementCost, other: StatementCost) -> StatementCost:
         first, second = getattr(one, cost), getattr(other, cost)
         costs[cost] = None if first is None or second is None else first + second
     return replace(other, **costs)
+
+
+def summed_statements(readings: Iterable[Sequence[StatementCost]]) -> list[StatementCost]:
+    """What statements cost in all readings together, by CPU. A reading may stand in several snapshots."""
+    total: dict[tuple[str, str, str], StatementCost] = {}
+    for reading in {id(each): each for each in readings}.values():
+        for each in reading:
+            key = each.name, each.database, each.source
+            total[key] = summed(total[key], each) if key in total else each
+    return sorted(total.values(), key=lambda each: (-(each.cpu or 0.0), -(each.reads or 0.0)))
 
 
 def _leading(found: list[StatementCost]) -> list[StatementCost]:

@@ -68,6 +68,7 @@ def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
     yield Text(f"Session {spid}", style="bold")
     if found is None or snapshot is None:
         yield Text("It is not at work now, and blocks nobody.")
+        yield from map(Text, _waits(snapshot, int(spid)) if snapshot else ())
         return
     for title, value in _session_values(found):
         if value:

@@ -1,23 +1,18 @@
 """A report on a recording of `top`, in the order of AWR: load, waits, statements, objects, blocking, I/O, space."""
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ase_exporter.catalogue import Catalogue
-from ase_exporter.diagnosis.load_profile import COUNTERS, load_profile
+from ase_exporter.diagnosis.load_profile import COUNTERS, MAX_ROWS, load_profile, mean_by_name, ranked
 from ase_exporter.errors import UserError
 from ase_exporter.pages.render import render
 from ase_exporter.sessions.blocking import blocking_trees
-from ase_exporter.sessions.statements import StatementCost, summed
+from ase_exporter.sessions.statements import summed_statements
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.recording import ReplayFeed
 from ase_exporter.top.samples import Sample
-
-# Rows of each table.
-MAX_ROWS = 15
 
 
 class _Growth:
@@ -70,17 +65,17 @@ def recording_page(path: Path, catalogue: Catalogue) -> str:
         samples=len(frames),
         failed=failed,
         worst=worst,
-        words=_ranked(Counter(each.diagnosis.word for each in frames)),
+        words=ranked(Counter(each.diagnosis.word for each in frames)),
         load=load_profile(rates),
-        account=_mean(each.diagnosis.account.parts for each in frames),
+        account=mean_by_name(each.diagnosis.account.parts for each in frames),
         transactions=rates.get(COUNTERS[0].title),
-        waits=_mean({wait.event: wait.seconds for wait in each.figures.waits} for each in frames),
-        statements=_statements(each.statements for each in sessions),
-        objects=[(name, number / len(sessions)) for name, number in _ranked(objects)],
+        waits=mean_by_name({wait.event: wait.seconds for wait in each.figures.waits} for each in frames),
+        statements=summed_statements(each.statements for each in sessions)[:MAX_ROWS],
+        objects=[(name, number / len(sessions)) for name, number in ranked(objects)],
         has_sessions=bool(sessions),
         blocked=blocked,
         links=blocking_trees(blocked.sample.sessions.sessions)[:MAX_ROWS] if blocked.sample.sessions else [],
-        devices=_mean({device.name: device.ios for device in each.figures.devices} for each in frames),
+        devices=mean_by_name({device.name: device.ios for device in each.figures.devices} for each in frames),
         spaces=sorted(last.figures.spaces, key=lambda each: -each.used)[:MAX_ROWS],
     )
 
@@ -96,25 +91,3 @@ def read_recording(feed: ReplayFeed) -> tuple[list[Frame], int, Mapping[str, flo
         elif frame.figures.seconds:
             frames.append(frame)
     return frames, failed, growth.rates()
-
-
-def _mean(found: Iterable[Mapping[str, float]]) -> list[tuple[str, float]]:
-    """The means over all frames by name, the largest first; a name that a frame lacks was 0 in it."""
-    frames = list(found)
-    names = {name for each in frames for name in each}
-    means = {name: math.fsum(each.get(name, 0.0) for each in frames) / len(frames) for name in names}
-    return _ranked({name: mean for name, mean in means.items() if mean})
-
-
-def _ranked(found: Mapping[str, float]) -> list[tuple[str, float]]:
-    return sorted(found.items(), key=lambda row: -row[1])[:MAX_ROWS]
-
-
-def _statements(readings: Iterable[Any]) -> list[StatementCost]:
-    """What statements cost in all readings of the caches together, by CPU. A reading stands in several samples."""
-    total: dict[tuple[str, str], StatementCost] = {}
-    for reading in {id(each): each for each in readings}.values():
-        for each in reading:
-            key = each.name, each.database
-            total[key] = summed(total[key], each) if key in total else each
-    return sorted(total.values(), key=lambda each: (-(each.cpu or 0.0), -(each.reads or 0.0)))[:MAX_ROWS]

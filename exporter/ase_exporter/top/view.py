@@ -5,9 +5,12 @@ The same for the screen and for plain text, so that what a script greps is what 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from functools import cache
+from operator import attrgetter, methodcaller
+from pathlib import Path
 from typing import Any
 
+from ase_exporter.config import yaml_files
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.top.figures import Figures, Space, Spinlock
 from ase_exporter.top.frames import Frame
@@ -50,12 +53,34 @@ class Column:
         return 0.0 if found is None else found
 
 
-def _text(title: str, name: str, width: int = 0) -> Column:
-    return Column(title, attrgetter(name), width=width)
+_LEFT: Mapping[str, Callable[[Any], str]] = {
+    "": str,
+    "words": lambda text: text.replace("_", " "),
+    "clock": clock,
+}
+_RIGHT: Mapping[str, Callable[[Any], str]] = {
+    "count": count,
+    "percent": percent,
+    "duration": duration,
+    "size": size,
+    "hundredths": "{:.2f}".format,
+    "whole": lambda value: "-" if value is None else f"{value:.0f}",
+}
 
 
-def _number(title: str, name: str, show: Callable[[Any], str] = count, width: int = 0) -> Column:
-    return Column(title, attrgetter(name), show, "right", width=width)
+@cache
+def _columns(table: str) -> tuple[Column, ...]:
+    """The columns of a table, as columns.yaml has them."""
+    content = yaml_files.load(Path(__file__).with_name("columns.yaml"), dict[str, list[list[str | int]]])
+    return tuple(_column(*each) for each in content[table])
+
+
+def _column(title: Any, attribute: Any, form: Any = "", width: Any = 0) -> Column:
+    cost = attribute.removeprefix("each ")
+    value = attrgetter(attribute) if cost == attribute else methodcaller("each", cost)
+    if form in _LEFT:
+        return Column(title, value, _LEFT[form], width=width)
+    return Column(title, value, _RIGHT[form], "right", width=width)
 
 
 def _table(
@@ -96,13 +121,7 @@ def _spinlocks(scene: Scene) -> ScreenTable:
         values = contention_trend(scene, each.name, TREND)
         return sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, TREND))
 
-    columns = [
-        _text("Spinlock", "name"),
-        _number("CPU", "cpu", percent),
-        _number("Contention", "contention", percent),
-        _number("Grabs/s", "grabs"),
-        _number("Spins/s", "spins"),
-    ]
+    columns = [*_columns("spinlocks")]
     if len(scene.history) > 1:
         columns.append(Column("Trend", trend, order=attrgetter("contention")))
     return _table(
@@ -112,25 +131,6 @@ def _spinlocks(scene: Scene) -> ScreenTable:
         _missing(scene, "spinlocks", "No spinlock spins"),
         style=lambda each: "bold red" if each.contended else "",
     )
-
-
-_CACHES = (
-    _text("Cache", "name"),
-    _number("Contention", "contention", percent),
-    _number("Hits", "hits", percent),
-    _number("Searches/s", "searches"),
-    _number("Reads/s", "physical_reads"),
-    _number("Stalls/s", "stalls"),
-    _number("Size", "size", size),
-)
-
-
-_WAITS = (
-    _text("Wait event", "event"),
-    _number("Seconds/s", "seconds", "{:.2f}".format),
-    _number("Waits/s", "waits"),
-    _number("Each", "each", duration),
-)
 
 
 def _sessions_table(
@@ -151,24 +151,6 @@ def _sessions_table(
     return _table(title, shown, things, empty, key=key, style=style)
 
 
-_SESSION_END = (
-    _text("Program", "session.program"),
-    _text("Login", "session.login", 100),
-    _text("Host", "session.host", 150),
-    _text("Database", "session.database", 100),
-    Column("Doing", lambda each: each.session.doing.replace("_", " ")),
-    _number("Time", "session.seconds", duration),
-    _number("Tx open", "session.open_seconds", duration, 100),
-    _number("CPU", "session.cpu", duration, 120),
-    _number("Reads", "session.reads", count, 120),
-    _text("Statement", "session.statement"),
-    _text("Object", "session.object"),
-    _text("Lock", "session.lock", 150),
-    _text("Wait event", "session.event", 180),
-    _text("Text", "session.text", 180),
-)
-
-
 def _links(scene: Scene) -> list[Link]:
     found = scene.frame.sample.sessions
     return blocking_trees(found.sessions) if found else []
@@ -183,8 +165,8 @@ def _blocking(scene: Scene) -> ScreenTable:
 
     columns = (
         Column("Spid", spid),
-        _number("Blocks", "blocks", lambda number: str(number or "")),
-        *_SESSION_END,
+        Column("Blocks", attrgetter("blocks"), lambda number: str(number or ""), "right"),
+        *_columns("sessions"),
     )
     return _sessions_table(
         scene,
@@ -210,7 +192,7 @@ def _sessions(scene: Scene) -> ScreenTable:
             align="right",
             order=attrgetter("session.blocked_by"),
         ),
-        *_SESSION_END,
+        *_columns("sessions"),
     )
     return _sessions_table(
         scene,
@@ -223,28 +205,10 @@ def _sessions(scene: Scene) -> ScreenTable:
     )
 
 
-def _each(title: str, cost: str, show: Callable[[Any], str], width: int = 0) -> Column:
-    return Column(title, lambda each: each.each(cost), show, "right", width=width)
-
-
-_STATEMENTS = (
-    _text("Statement", "name"),
-    _text("Database", "database"),
-    _text("From", "source", 100),
-    _number("Uses", "uses"),
-    _number("CPU", "cpu", duration),
-    _number("Elapsed", "elapsed", duration),
-    _number("Reads", "reads"),
-    _each("Each", "elapsed", duration, 100),
-    _each("Reads each", "reads", count),
-    _number("Disk reads", "physical_reads", count, 120),
-    Column("Changed", lambda each: each.change and f"{each.change} since {clock(each.since)}"),
-)
-
-
 def _statements(scene: Scene) -> ScreenTable:
     """Procedures and cached statements by what they cost since the last reading of the caches."""
     found = scene.frame.sample.sessions
+    changed = Column("Changed", lambda each: each.change and f"{each.change} since {clock(each.since)}")
     names = ("cached_procedures", "cached_statements", "ended_statements")
     missing = [found.missing[name] for name in names if name in found.missing] if found else []
     empty = (
@@ -255,21 +219,12 @@ def _statements(scene: Scene) -> ScreenTable:
     return _sessions_table(
         scene,
         "Statements",
-        _STATEMENTS,
+        (*_columns("statements"), changed),
         found.statements if found else (),
         empty,
         key=lambda each: f"{each.source} {each.database} {each.name}",
         style=lambda each: "bold red" if each.change else "",
     )
-
-
-_DEVICES = (
-    _text("Device", "name"),
-    _number("I/Os/s", "ios"),
-    _number("Reads/s", "reads"),
-    _number("Writes/s", "writes"),
-    _number("Each", "latency", duration),
-)
 
 
 def _space(scene: Scene) -> ScreenTable:
@@ -281,14 +236,7 @@ def _space(scene: Scene) -> ScreenTable:
     def note(each: Space) -> str:
         return "log full" if each.database in scene.figures.logs_full and each.use != "data" else ""
 
-    columns = (
-        _text("Database", "database"),
-        _text("Use", "use"),
-        _number("Used", "used", percent),
-        _number("Free", "free", size),
-        _number("Size", "size", size),
-        Column("", note),
-    )
+    columns = (*_columns("space"), Column("", note))
     return _table(
         "Space",
         columns,
@@ -335,12 +283,16 @@ def _costliest_first(
 SECTIONS: Mapping[str, Callable[[Scene], ScreenTable]] = {
     "spinlocks": _spinlocks,
     "caches": _costliest_first(
-        "Caches", _CACHES, "data_caches", "No data caches", lambda each: "bold yellow" if each.stalls else ""
+        "Caches",
+        _columns("caches"),
+        "data_caches",
+        "No data caches",
+        lambda each: "bold yellow" if each.stalls else "",
     ),
-    "waits": _costliest_first("Waits", _WAITS, "waits", "No task waits"),
+    "waits": _costliest_first("Waits", _columns("waits"), "waits", "No task waits"),
     "blocking": _blocking,
     "sessions": _sessions,
-    "devices": _costliest_first("Devices", _DEVICES, "devices", "No device"),
+    "devices": _costliest_first("Devices", _columns("devices"), "devices", "No device"),
     "space": _space,
     "changes": _changes,
     "statements": _statements,
@@ -374,11 +326,8 @@ def _worst(each: Frame) -> str:
 
 
 _SERVERS = (
-    _text("Server", "sample.target"),
+    Column("Server", attrgetter("sample.target")),
     Column("State", attrgetter("diagnosis.word"), order=lambda each: float(-each.diagnosis.rank)),
-    _number("CPU busy", "figures.cpu_busy", percent),
-    _number("Spinning", "figures.spinning", percent),
-    _number("Tx/s/CPU", "figures.throughput"),
-    _number("Blocked", "figures.blocked_processes", lambda value: "-" if value is None else f"{value:.0f}"),
+    *_columns("servers"),
     Column("About, or error", _worst),
 )

@@ -1,6 +1,6 @@
 """/sessions: who runs what on a target now, as a page and as JSON. Read-only."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Protocol
 
@@ -14,7 +14,6 @@ from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, waits_of
-from ase_exporter.sessions.statements import CACHE, StatementCost
 from ase_exporter.workers.messages import ScrapeReply
 
 # Seconds between two readings of a page that stays open.
@@ -77,14 +76,6 @@ def _spid(asked: Mapping[str, str]) -> int:
     return int(given) if given.isascii() and given.isdigit() and len(given) < MAX_DIGITS else 0
 
 
-def _by_source(statements: Iterable[StatementCost]) -> dict[str, list[StatementCost]]:
-    """The first of each source."""
-    found: dict[str, list[StatementCost]] = {CACHE: []}
-    for each in statements:
-        found.setdefault(each.source, []).append(each)
-    return {source: rows[:MAX_STATEMENTS] for source, rows in found.items()}
-
-
 def sessions_page(
     names: list[str],
     target: str,
@@ -124,7 +115,7 @@ def sessions_page(
         hidden=len(sessions) - MAX_ROWS,
         links=links[:MAX_LINKS],
         more_links=len(links) - MAX_LINKS,
-        statements=_by_source(snapshot.statements if snapshot else ()),
+        max_statements=MAX_STATEMENTS,
         spid=_spid(asked),
         looked_at=snapshot.waits_of(_spid(asked)) if snapshot else None,
         max_waits=MAX_WAITS,

@@ -15,7 +15,7 @@ from ase_exporter.rules.intervals import rule_files
 # What a report reads of the recorded series.
 RECORDED = (
     '{__name__=~"ALERTS|ALERTS_FOR_STATE|ase:(cpu_busy:ratio_rate1m|cpu_spinning:ratio_rate1m|cpu_units:rate1m'
-    "|diagnosis_(finding|first):rank|engine_cpu:rate1m|transactions:rate1m|free:ratio|full:seconds_forecast|spinlock_(top_)?(grabs|spins|waits):rate1m)"
+    "|diagnosis_(finding|first):rank|diagnosis_account:seconds_rate1m|engine_cpu:rate1m|transactions:rate1m|free:ratio|full:seconds_forecast|spinlock_(top_)?(grabs|spins|waits):rate1m)"
     '"}'
 )
 Evaluations = Mapping[int, Iterable[EvaluatedSample]]

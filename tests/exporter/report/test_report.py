@@ -106,7 +106,23 @@ def test_the_verdict_names_what_matters_for_few_queries(report: ServerReport) ->
     for part in (f"SPINS: spinlock {CACHE}: ", *parts):
         assert part in report.verdict
     # Each effect is compared by every measure, and beside it stands what was predicted.
-    assert report.requests <= 30 + (len(measures()) + 25) * len(report.effects)
+    assert report.requests <= 65 + (len(measures()) + 25) * len(report.effects)
+
+
+def test_load_and_tables_are_those_of_the_story(report: ServerReport, morning: Past) -> None:
+    load = {each.title: each for each in report.load}
+    known = [hour for hour in report.worst if hour.transactions == hour.transactions]
+    mean = sum(hour.transactions for hour in known) / len(known)
+    assert load["transactions"].per_second == pytest.approx(mean, rel=0.25)
+    assert load["transactions"].per_transaction == 1.0 and load["CPU seconds"].per_transaction
+    tables = {each.title: each for each in report.sections}
+    assert tables["Where the time goes"].rows and not tables["Where the time goes"].reason
+    # The story has CPU, transactions and spinlocks alone.
+    assert tables["Waits"].reason == "the collector waits was not read in the period"
+    reason = "the collector cached_statements, which is off by default, was not read in the period"
+    assert tables["Statements"].reason == reason
+    page = text_of(report_page(report))
+    assert f"Not known: {reason}" in page and page.index("Load") < page.index("Waits") < page.index("I/O")
 
 
 def test_an_alert_that_was_active_before_the_period_is_dated(morning: Past) -> None:

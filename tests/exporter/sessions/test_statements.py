@@ -83,15 +83,8 @@ def test_a_plan_that_is_compiled_again_is_not_compared_with_the_one_before() -> 
     assert (found.uses, found.reads) == (4, None)
 
 
-def procedure(
-    uses: int, reads: int, plan: int = 1, cpu: int | None = None
-) -> dict[str, list[dict[str, Any]]]:
-    totals = {
-        "ExecutionCount": uses,
-        "CPUTime": uses if cpu is None else cpu,
-        "ExecutionTime": uses,
-        "LogicalReads": reads,
-    }
+def procedure(uses: int, reads: int, plan: int = 1, cpu: int = 0) -> dict[str, list[dict[str, Any]]]:
+    totals = {"ExecutionCount": uses, "CPUTime": cpu, "ExecutionTime": uses, "LogicalReads": reads}
     row = {
         "PlanID": plan,
         "ObjectID": 7,

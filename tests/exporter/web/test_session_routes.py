@@ -49,14 +49,8 @@ RUNNING = Session(
 )
 COSTLY = StatementCost("new_order", "shop", None, 10.0, 20.0, 1.5, 9.0, 18_000.0, 4.0, 40.0, 1_795_640_000.0)
 ENDED = replace(COSTLY, name="new_order:12", source=PIPE)
-WAITS = SessionWaits(
-    10,
-    5.0,
-    (
-        SessionWait("waiting for a lock", "lock", 7, 90.0, 4.5),
-        SessionWait("waiting for input", "idle", None, None, None),
-    ),
-)
+WAIT = SessionWait("waiting for a lock", "lock", 7, 90.0, 4.5)
+WAITS = SessionWaits(10, 5.0, (WAIT, SessionWait("waiting for input", "idle", None, None, None)))
 SNAPSHOT = Snapshot(
     1_795_640_400.0, (*WAITING, RUNNING, HEAD), (COSTLY,), {"objects": "per object statistics active is off"}
 )

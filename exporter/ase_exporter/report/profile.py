@@ -1,0 +1,94 @@
+"""The tables of a report on one server, in the order of AWR: the load, and what tables.yaml names."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.config import yaml_files
+from ase_exporter.diagnosis.load_profile import COUNTERS, MAX_ROWS, LoadCounter, LoadRow, load_profile
+from ase_exporter.diagnosis.provenance import collectors
+from ase_exporter.report.history import range_text
+from ase_exporter.report.period import Period
+from ase_exporter.untrusted.encoders import promql
+
+# Evaluations of a mean.
+POINTS = 300
+# Seconds: a rate needs a few scrapes.
+MIN_WINDOW = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileTable:
+    """One table, as tables.yaml explains. rows: name and value, the largest first. reason: why it is not known; ''
+    if it is, or if nothing happened."""
+
+    title: str
+    what: str
+    unit: str
+    metric: str
+    label: tuple[str, ...]
+    query: str
+    rows: Sequence[tuple[str, float]] = ()
+    reason: str = ""
+
+
+@cache
+def empty_tables() -> Mapping[str, ProfileTable]:
+    """All tables by name, without rows."""
+    return yaml_files.load(Path(__file__).with_name("tables.yaml"), dict[str, ProfileTable])
+
+
+class ProfileReader:
+    """Reads the load and the tables of one server over a period from Prometheus. scrape: seconds between scrapes."""
+
+    def __init__(self, server: Prometheus, selector: str, period: Period, scrape: float) -> None:
+        self._server = server
+        self._end = period.end
+        window = max(MIN_WINDOW, 4 * scrape)
+        step = max(window, period.seconds / POINTS)
+        self._places = {
+            "SELECTOR": selector,
+            "PERIOD": range_text(period.seconds),
+            "WINDOW": range_text(window),
+            "MEAN": f"{range_text(period.seconds)}:{range_text(step)}",
+        }
+
+    def load(self) -> list[LoadRow]:
+        """The load; what is not known is None in it."""
+        return load_profile(
+            {each.title: rate for each in COUNTERS for rate in self._rows(_rate(each)).values()}
+        )
+
+    def sections(self) -> list[ProfileTable]:
+        """The tables."""
+        return [self._table(each) for each in empty_tables().values()]
+
+    def _table(self, empty: ProfileTable) -> ProfileTable:
+        found = self._rows(f"topk({MAX_ROWS}, {empty.query} > 0)", *empty.label)
+        rows = sorted(found.items(), key=lambda row: (-row[1], row[0]))
+        return replace(empty, rows=rows, reason="" if rows else self._reason(empty.metric))
+
+    def _reason(self, metric: str) -> str:
+        """Why Prometheus has no rows of a metric; '' if its collector was read."""
+        name, collector = collectors()[metric]
+        success = f"ase_exporter_collector_success{{SELECTOR, collector={promql(name)}}}"
+        if 1.0 in self._rows(f"max(max_over_time({success}[PERIOD]))").values():
+            return ""
+        default = "" if collector.default else ", which is off by default,"
+        return f"the collector {name}{default} was not read in the period"
+
+    def _rows(self, query: str, *labels: str) -> dict[str, float]:
+        for place, text in self._places.items():
+            query = query.replace(place, text)
+        found = self._server.query(query, self._end)
+        named = {" ".join(filter(None, map(each.labels.get, labels))): each.value for each in found}
+        return {name: value for name, value in named.items() if math.isfinite(value)}
+
+
+def _rate(counter: LoadCounter) -> str:
+    modes = f", mode=~{promql('|'.join(counter.modes))}" if counter.modes else ""
+    series = f"{counter.metric}{{SELECTOR{modes}}}"
+    return f"avg_over_time((sum(rate({series}[WINDOW])) and sum({series} offset WINDOW))[MEAN])"
