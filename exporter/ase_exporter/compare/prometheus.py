@@ -202,3 +202,8 @@ class Prometheus:
             raise httpx2.ReadTimeout("no time left")
         limits = {"max_bytes": self._max_bytes, "seconds": seconds}
         return ask(self._client, method, path, data=parameters or None, **limits)
+
+
+def range_text(seconds: float) -> str:
+    """A duration in PromQL."""
+    return f"{max(1, round(seconds))}s"

@@ -419,6 +419,26 @@ class SysmonAnswer(ToolAnswer):
     notes: list[Text]
 
 
+class TableRowOf(Answer):
+    """One row of a table."""
+
+    name: Text
+    value: Value
+
+
+class FoundRows(ToolAnswer):
+    """The largest first. what: the names are. unit: of the values. not_known: why there are none; '' if there are, or
+    if nothing happened."""
+
+    server: str
+    window: WindowOf
+    what: str
+    unit: str
+    rows: list[TableRowOf]
+    not_known: Sentence
+    certainty: Certainty
+
+
 # None for what a session does not have.
 GIVEN = BeforeValidator(lambda value: value or None)
 

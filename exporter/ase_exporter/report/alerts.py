@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Level
 from ase_exporter.pages.text import as_count, as_duration
-from ase_exporter.report.history import range_text
 from ase_exporter.report.period import Period
 
 # How bad a period was, the worst first. none: too little is recorded of the server.

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from ase_exporter.compare.prometheus import Labels, Prometheus
-from ase_exporter.report.history import range_text
+from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
 from ase_exporter.report.period import DAY, Period
 
 # The rules are evaluated every five minutes.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ase_exporter.analysis.diagnosing import FoundInSpan
-from ase_exporter.compare.prometheus import Prometheus, Series
+from ase_exporter.compare.prometheus import Prometheus, Series, range_text
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
 from ase_exporter.untrusted.encoders import promql
@@ -149,11 +149,6 @@ def mean(values: Values) -> float:
     """The mean without NaN; NaN if nothing is left."""
     sound = values[np.isfinite(values)]
     return float(sound.mean()) if len(sound) else float("nan")
-
-
-def range_text(seconds: float) -> str:
-    """A duration in PromQL."""
-    return f"{max(1, round(seconds))}s"
 
 
 def binned(series: Series, period: Period) -> Values:

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ase_exporter.analysis.profile import empty_tables
 from ase_exporter.catalogue.wait_parts import CPU
 from ase_exporter.changes.store import FILE, ChangeFilter, read_history
 from ase_exporter.diagnosis.load_profile import MAX_ROWS, mean_by_name
 from ase_exporter.errors import UserError
 from ase_exporter.pages.render import render
 from ase_exporter.pages.text import as_count
-from ase_exporter.report.profile import empty_tables
 from ase_exporter.sessions.blocking import blocking_trees
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.sessions.statements import summed_statements

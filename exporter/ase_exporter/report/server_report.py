@@ -8,6 +8,7 @@ from itertools import chain
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
 from ase_exporter.analysis.diagnosing import diagnose_window, found_by_span
 from ase_exporter.analysis.evidence import evidence
+from ase_exporter.analysis.profile import ProfileReader, ProfileTable, empty_tables
 from ase_exporter.compare.coverage import scrape_interval
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.compare.request import server_selector
@@ -23,7 +24,6 @@ from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.gaps import read_gaps
 from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges
 from ase_exporter.report.period import Period, Range
-from ase_exporter.report.profile import ProfileReader, ProfileTable
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
 WORST_HOURS = 8
@@ -155,8 +155,8 @@ def read_report(
     until = min(period.end, worst[0].start + period.hour)
     diagnosis, _ = diagnose_window(server, selector, Span("worst hour", worst[0].start, until))
     progress("load")
-    profile = ProfileReader(server, selector, period, scrape)
-    load, sections = tuple(profile.load()), tuple(profile.sections())
+    profile = ProfileReader(server, selector, Span("period", period.start, period.end), scrape)
+    load, sections = tuple(profile.load()), tuple(map(profile.table, empty_tables()))
     progress("advice")
     advice = _advice(server, selector, worst, effects)
     return ServerReport(

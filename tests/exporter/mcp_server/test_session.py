@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
 TOOLS = [
     *("servers", "diagnose", "hot_spinlocks", "changes", "compare", "advise", "alerts", "query"),
-    *("sysmon_report", "sessions", "blockers", "statements"),
+    *("sysmon_report", "sessions", "waits", "blockers", "statements", "objects", "space"),
 ]
 
 

@@ -247,6 +247,33 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @needs_prometheus
+def test_objects_and_space_over_a_window(tmp_path: Path) -> None:
+    now = time.time() // 15 * 15
+    times = [now - 900 + 15 * number for number in range(60)]
+    reads, free = "ase_object_logical_reads_total", "ase:free:ratio"
+    samples = {
+        "ase_up": [f'ase_up{{instance="ONE"}} 1 {at}' for at in times],
+        reads: [
+            f'{reads}{{instance="ONE",database="orders",object="{name}"}} {1e6 + rate * (at - now)} {at}'
+            for name, rate in (("basket", 10), ("stock", 400))
+            for at in times
+        ],
+        free: [f'{free}{{instance="ONE",database="orders",resource="log"}} 0.25 {at}' for at in times],
+    }
+    with prometheus_with(typed(samples), tmp_path) as url:
+        for name, server_name, expected in (
+            ("objects", "ONE", [("orders stock", 400 * 600), ("orders basket", 10 * 600)]),
+            ("space", "ONE", [("orders log", 75)]),
+            ("objects", "TWO", []),
+        ):
+            window = {"server": server_name, "start": str(now - 700), "end": str(now - 100)}
+            found = TOOLS[name].call(Sources(url), window).model_dump()
+            assert [(each["name"], round(each["value"])) for each in found["rows"]] == expected
+            assert bool(found["not_known"]) == (not expected)
+
+
+@pytest.mark.e2e
+@needs_prometheus
 def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> None:
     """As ASE before 15.7 ESD#2, or without `enable spinlock monitoring`."""
     now = time.time() // 15 * 15

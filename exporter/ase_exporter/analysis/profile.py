@@ -1,4 +1,4 @@
-"""The tables of a report on one server, in the order of AWR: the load, and what tables.yaml names."""
+"""The load of one server over a window, and the tables that tables.yaml names."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.prometheus import Prometheus, range_text
+from ase_exporter.compare.windows import Span
 from ase_exporter.config import yaml_files
 from ase_exporter.diagnosis.load_profile import COUNTERS, MAX_ROWS, LoadCounter, LoadRow, load_profile
 from ase_exporter.diagnosis.provenance import collectors
-from ase_exporter.report.history import range_text
-from ase_exporter.report.period import Period
 from ase_exporter.untrusted.encoders import promql
 
 # Evaluations of a mean.
@@ -42,18 +41,18 @@ def empty_tables() -> Mapping[str, ProfileTable]:
 
 
 class ProfileReader:
-    """Reads the load and the tables of one server over a period from Prometheus. scrape: seconds between scrapes."""
+    """Reads the load and the tables of one server over a window from Prometheus. scrape: seconds between scrapes."""
 
-    def __init__(self, server: Prometheus, selector: str, period: Period, scrape: float) -> None:
+    def __init__(self, server: Prometheus, selector: str, span: Span, scrape: float) -> None:
         self._server = server
-        self._end = period.end
+        self._end = span.end
         window = max(MIN_WINDOW, 4 * scrape)
-        step = max(window, period.seconds / POINTS)
+        step = max(window, span.seconds / POINTS)
         self._places = {
             "SELECTOR": selector,
-            "PERIOD": range_text(period.seconds),
+            "PERIOD": range_text(span.seconds),
             "WINDOW": range_text(window),
-            "MEAN": f"{range_text(period.seconds)}:{range_text(step)}",
+            "MEAN": f"{range_text(span.seconds)}:{range_text(step)}",
         }
 
     def load(self) -> list[LoadRow]:
@@ -62,11 +61,9 @@ class ProfileReader:
             {each.title: rate for each in COUNTERS for rate in self._rows(_rate(each)).values()}
         )
 
-    def sections(self) -> list[ProfileTable]:
-        """The tables."""
-        return [self._table(each) for each in empty_tables().values()]
-
-    def _table(self, empty: ProfileTable) -> ProfileTable:
+    def table(self, name: str) -> ProfileTable:
+        """One of the tables."""
+        empty = empty_tables()[name]
         found = self._rows(f"topk({MAX_ROWS}, {empty.query} > 0)", *empty.label)
         rows = sorted(found.items(), key=lambda row: (-row[1], row[0]))
         return replace(empty, rows=rows, reason="" if rows else self._reason(empty.metric))
