@@ -81,7 +81,7 @@ def test_the_override_of_compose_pins_every_image_of_others(path: str, tmp_path:
     stand_in.write_text(
         f"#!{sys.executable}\nimport json, sys, yaml\n"
         "if sys.argv[1] == 'compose':\n"
-        "    services = load_yaml(open(sys.argv[3]))['services']\n"
+        "    services = yaml.safe_load(open(sys.argv[3]))['services']\n"
         "    print(json.dumps({'services': {k: v for k, v in services.items() if 'image' in v}}))\n"
         f"else:\n    print('{digest}')\n"
     )
