@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ase_exporter.compare.coverage import read_coverage
-from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError
+from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.blockers import BLOCKED
 from ase_exporter.diagnosis.catalogue import catalogue
@@ -173,18 +173,31 @@ _FOUND = (
 def found_by_span(
     prometheus: Prometheus, selector: str, start: float, end: float, seconds: float
 ) -> dict[str, list[FoundInSpan]]:
-    """What came first in each span of that length that ends between two times, by server, in order of time."""
-    width = f"{max(1, round(seconds))}s"
-    first = start + seconds
-    found: dict[str, list[FoundInSpan]] = {}
-    query = _FOUND % (selector, width, selector, width)
-    for series in prometheus.over(query, first, max(first, end), seconds):
-        labels = series.labels
-        found.setdefault(labels.get("instance", ""), []).extend(
-            FoundInSpan(float(at) - seconds, labels.get("finding", ""), labels.get("word", ""), float(value))
-            for at, value in zip(series.times, series.values, strict=True)
-        )
+    """What came first in each span of that length between two times, by server, in order of time.
+
+    The last span ends with the second time, so that it may be shorter.
+    """
+    whole = math.floor((end - start) / seconds)
+    last = start + whole * seconds
+    found: defaultdict[str, list[FoundInSpan]] = defaultdict(list)
+    if whole:
+        for series in prometheus.over(_found(selector, seconds), start + seconds, last, seconds):
+            for at, value in zip(series.times, series.values, strict=True):
+                _add(found, series.labels, float(at) - seconds, float(value))
+    if end - last >= 1:
+        for sample in prometheus.query(_found(selector, end - last), end):
+            _add(found, sample.labels, last, sample.value)
     return {name: sorted(each, key=lambda span: span.start) for name, each in found.items()}
+
+
+def _found(selector: str, seconds: float) -> str:
+    width = range_text(seconds)
+    return _FOUND % (selector, width, selector, width)
+
+
+def _add(found: defaultdict[str, list[FoundInSpan]], labels: Labels, start: float, rank: float) -> None:
+    span = FoundInSpan(start, labels.get("finding", ""), labels.get("word", ""), rank)
+    found[labels.get("instance", "")].append(span)
 
 
 def _spin_cost(prometheus: Prometheus, selector: str, at: float) -> dict[str, float] | None:

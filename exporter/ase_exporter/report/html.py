@@ -13,7 +13,7 @@ from ase_exporter.report.history import mean
 from ase_exporter.report.period import Period
 from ase_exporter.report.server_report import ServerReport
 
-MAX_ROWS, MAX_MEASURES, MAX_FINDINGS = 40, 6, 5
+MAX_ROWS, MAX_MEASURES, MAX_FINDINGS, MAX_MARKS = 40, 6, 5, 12
 MAX_SERVERS, MAX_SERVER_ALERTS = 300, 3
 
 
@@ -31,6 +31,7 @@ def report_page(report: ServerReport) -> str:
         max_judged=MAX_JUDGED,
         max_rows=MAX_ROWS,
         max_measures=MAX_MEASURES,
+        max_marks=MAX_MARKS,
         max_findings=MAX_FINDINGS,
         prediction=PREDICTION,
         horizon=HORIZON,
