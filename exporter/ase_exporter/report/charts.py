@@ -76,7 +76,7 @@ def _figure(report: ServerReport, drawn: Sequence[tuple[str, Values]], unit: str
     days = np.array([_day(at) for at in period.starts + period.step / 2])
     figure = Figure(figsize=(WIDTH, 2.4))
     # The same margins in all charts, so that their days lie below each other.
-    figure.subplots_adjust(left=0.075, right=0.96, top=0.83, bottom=0.12)
+    figure.subplots_adjust(left=0.09, right=0.96, top=0.83, bottom=0.12)
     axes = figure.add_subplot()
     for number, (name, values) in enumerate(drawn):
         axes.plot(days, values, color=COLOURS[number], linewidth=1.1, label=_short(name))
