@@ -38,7 +38,7 @@ class ProfileTable:
 @cache
 def empty_tables() -> Mapping[str, ProfileTable]:
     """All tables by name, without rows."""
-    return yaml_files.load(Path(__file__).with_name("tables.yaml"), dict[str, ProfileTable])
+    return yaml_files.load_shipped(Path(__file__).with_name("tables.yaml"), dict[str, ProfileTable])
 
 
 class ProfileReader:

@@ -54,7 +54,7 @@ def perf_profiles() -> Profiles:
     # Imported here because it loads pydantic.
     from ase_exporter.config import yaml_files
 
-    return yaml_files.load(Path(__file__).with_name("perf_profiles.yaml"), Profiles)
+    return yaml_files.load_shipped(Path(__file__).with_name("perf_profiles.yaml"), Profiles)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,7 +24,7 @@ class LoadCounter:
         return not self.modes or labels.get("mode") in self.modes
 
 
-COUNTERS = yaml_files.load(Path(__file__).with_suffix(".yaml"), list[LoadCounter])
+COUNTERS = yaml_files.load_shipped(Path(__file__).with_suffix(".yaml"), list[LoadCounter])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from ase_exporter.analysis import Prometheus, moment
 from ase_exporter.analysis.diagnosing import diagnose_window
 from ase_exporter.analysis.evidence import evidence, require_spinlocks
 from ase_exporter.compare.marks import ask_exporter
+from ase_exporter.compare.prometheus import range_text
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.account import Account
@@ -100,7 +101,7 @@ def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
 
 
 def _alerts_fired(prometheus: Prometheus, selector: str, span: Span) -> list[str]:
-    width = f"[{max(1, round(span.seconds))}s]"
+    width = f"[{range_text(span.seconds)}]"
     fired = prometheus.query(f'last_over_time(ALERTS{{alertstate="firing", {selector}}}{width})', span.end)
     return sorted({each.labels.get("alertname", "") for each in fired})
 

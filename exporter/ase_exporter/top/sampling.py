@@ -20,7 +20,7 @@ from ase_exporter.top.samples import Sample, SampleCost, Tracker
 
 # The collectors that are read, with the seconds between two readings. Those that are off by default are switched on;
 # one that the target's module switches off stays off.
-COLLECTORS = yaml_files.load(Path(__file__).with_name("collectors.yaml"), dict[str, float])
+COLLECTORS = yaml_files.load_shipped(Path(__file__).with_name("collectors.yaml"), dict[str, float])
 # Rows with series of their own in the tables that can grow.
 TOP = 50
 

@@ -69,10 +69,15 @@ _RIGHT: Mapping[str, Callable[[Any], str]] = {
 
 
 @cache
+def _tables() -> dict[str, list[list[str | int]]]:
+    """What columns.yaml holds."""
+    return yaml_files.load_shipped(Path(__file__).with_name("columns.yaml"), dict[str, list[list[str | int]]])
+
+
+@cache
 def _columns(table: str) -> tuple[Column, ...]:
-    """The columns of a table, as columns.yaml has them."""
-    content = yaml_files.load(Path(__file__).with_name("columns.yaml"), dict[str, list[list[str | int]]])
-    return tuple(_column(*each) for each in content[table])
+    """The columns of one of its tables."""
+    return tuple(_column(*each) for each in _tables()[table])
 
 
 def _column(title: Any, attribute: Any, form: Any = "", width: Any = 0) -> Column:

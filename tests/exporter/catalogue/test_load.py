@@ -7,13 +7,16 @@ import pytest
 from pydantic import TypeAdapter
 
 from ase_exporter.advise.remedies import RemedyCatalogue
+from ase_exporter.analysis.profile import ProfileTable
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.differences import documented_columns
 from ase_exporter.catalogue.load import HERE
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.compare.measures import Measure
 from ase_exporter.config import yaml_files
+from ase_exporter.config.host import Profiles
 from ase_exporter.diagnosis.catalogue import DiagnosisCatalogue
+from ase_exporter.diagnosis.load_profile import LoadCounter
 from ase_exporter.sessions.sources import Source
 
 GOOD = """
@@ -44,9 +47,14 @@ def test_no_column_that_is_read_is_listed_as_not_exported() -> None:
 PACKAGES = HERE.parent
 BUILT_IN: dict[Path, Any] = dict.fromkeys(sorted(HERE.glob("*.yaml")), dict[str, Collector]) | {
     PACKAGES / "advise" / "remedies.yaml": RemedyCatalogue,
+    PACKAGES / "analysis" / "tables.yaml": dict[str, ProfileTable],
     PACKAGES / "compare" / "measures.yaml": dict[str, Measure],
+    PACKAGES / "config" / "perf_profiles.yaml": Profiles,
     PACKAGES / "diagnosis" / "findings.yaml": DiagnosisCatalogue,
+    PACKAGES / "diagnosis" / "load_profile.yaml": list[LoadCounter],
     PACKAGES / "sessions" / "sources.yaml": dict[str, Source],
+    PACKAGES / "top" / "collectors.yaml": dict[str, float],
+    PACKAGES / "top" / "columns.yaml": dict[str, list[list[str | int]]],
 }
 
 
