@@ -33,14 +33,15 @@ def state_page(directory: Path, target: str) -> str:
     snapshots = [each.snapshot for each in kept]
     chains = [blocking_trees(each.sessions) for each in snapshots]
     worst = max(range(len(kept)), key=lambda number: len(chains[number]))
-    active = [[each for each in snapshot.sessions if each.active] for snapshot in snapshots]
+    unread = next(filter(None, (each.unread for each in snapshots)), "")
+    active = [[each for each in moment.sessions if each.active] for moment in snapshots if not moment.unread]
     # By section: means over the moments that were kept.
     waiting = [[each for each in moment if each.event and each.doing != CPU] for moment in active]
     waits = mean_by_name(Counter(each.event for each in moment) for moment in waiting)
     objects = mean_by_name(Counter(each.object for each in moment if each.object) for moment in active)
     known: dict[str, dict[str, Any]] = {
-        "waits": {"rows": waits, "unit": "sessions that wait for it, on average"},
-        "objects": {"rows": objects, "unit": "active sessions on it, on average"},
+        "waits": {"rows": waits, "unit": "sessions that wait for it, on average", "reason": unread},
+        "objects": {"rows": objects, "unit": "active sessions on it, on average", "reason": unread},
     }
     # An alert that asks for an incident has no time account.
     if accounts := [each.content["account"] for each in kept if each.content.get("account")]:
@@ -58,5 +59,6 @@ def state_page(directory: Path, target: str) -> str:
         statements=summed_statements(each.statements for each in snapshots)[:MAX_ROWS],
         blocked_at=snapshots[worst].at,
         links=chains[worst][:MAX_ROWS],
+        unread=unread,
         changes=read_history(directory, wanted) if (directory / FILE).is_file() else None,
     )

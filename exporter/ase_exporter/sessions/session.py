@@ -83,6 +83,12 @@ class Snapshot:
     cut: bool = False
     waits: tuple[SessionWaits, ...] = ()
 
+    @property
+    def unread(self) -> str:
+        """Why no session is known; '' if sessions were read, of whatever source."""
+        known = all(name in self.missing for name in PROCESSES)
+        return "; ".join(dict.fromkeys(self.missing[name] for name in PROCESSES)) if known else ""
+
     def waits_of(self, spid: int) -> SessionWaits | None:
         """What a session waited for; None if that was not asked for, or it has not waited."""
         return next((each for each in self.waits if each.spid == spid), None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.exporter.commands.command_line import Run
 from tests.exporter.report.test_report import addresses, text_of
-from tests.exporter.web.test_session_routes import EVIL, RUNNING, SNAPSHOT
+from tests.exporter.web.test_session_routes import BLIND, EVIL, RUNNING, SNAPSHOT
 
 from ase_exporter.errors import UserError
 from ase_exporter.report.incident_report import NOT_KEPT, state_page
@@ -41,6 +41,16 @@ def test_tables_are_those_of_the_incidents(run: Run, tmp_path: Path) -> None:
     assert shown.index("SPINS") < shown.index("Load") < shown.index("Waits") < shown.index("Blocking")
     # Load, I/O, errors and space.
     assert shown.count(f"Not known: {NOT_KEPT}") == 4 and "no history of changes" in shown
+
+
+def test_moments_without_sessions_count_for_nothing(tmp_path: Path) -> None:
+    kept = Incidents(tmp_path, 9)
+    kept.keep("ONE", "SPINS", BLIND, {})
+    shown = text_of(state_page(tmp_path, ""))
+    # Waits, objects and blocking.
+    assert shown.count("Not known: the login lacks mon_role.") == 3 and "Nobody" not in shown
+    kept.keep("ONE", "SPINS", SNAPSHOT, {})
+    assert "waiting for a lock 2" in text_of(state_page(tmp_path, ""))
 
 
 def test_it_is_about_one_server(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ase_exporter.config.sessions import SessionsConfig
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.sessions.session_waits import SessionWait, SessionWaits
-from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, waits_of
+from ase_exporter.sessions.sources import PROCESSES, SESSIONS, STATEMENTS, TEXT, waits_of
 from ase_exporter.sessions.statements import PIPE, StatementCost
 from ase_exporter.web.app import ExporterApp
 from ase_exporter.web.session_routes import SessionHandlers
@@ -101,6 +101,19 @@ def test_the_page_names_blockers_waits_objects_and_statements() -> None:
     assert 'http-equiv="refresh"' in page and RUNNING.text not in page
     assert 'http-equiv="refresh"' not in text(answer(exporter, target="ONE", refresh="0"))
     assert "batch" not in text(answer(exporter, target="ONE", contains="USER1"))
+
+
+BLIND = replace(SNAPSHOT, sessions=(), missing=dict.fromkeys(PROCESSES, "the login lacks mon_role"))
+
+
+def test_what_was_not_read_is_not_known() -> None:
+    page = text(answer(Exporter(snapshot=BLIND), target="ONE"))
+    assert page.count("Not known: the login lacks mon_role.") == 2
+    assert "Nobody" not in page and "No session" not in page
+    # The last of the sources was read, and was empty.
+    empty = replace(BLIND, missing=dict.fromkeys(PROCESSES[:-1], "no permission"))
+    page = text(answer(Exporter(snapshot=empty), target="ONE"))
+    assert "Nobody is blocked." in page and "No session is at work." in page
 
 
 def test_a_session_that_is_asked_for_shows_what_it_waited_for() -> None:
