@@ -7,11 +7,9 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Protocol
 
-import numpy as np
 import psutil
 from rich.console import Console
 from rich.table import Table
@@ -20,7 +18,6 @@ TIMEOUT = 60.0
 # The share by which size and number of series of an answer may differ from the first: numbers get longer, rows come.
 SAME_SIZE, SAME_SERIES = 0.1, 0.02
 _SERIES = re.compile(rb"(?m)^[a-zA-Z_:][\w:]*[{ ]")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,42 +68,6 @@ class Costs:
     def series(self) -> int:
         """Series of the smallest answer."""
         return min(cost.series for cost in self.each)
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Bytes resident in some processes. summed: RSS of each, so that what they share counts twice.
-
-    pages: each page once, whoever else has it too (None: only root may know). fair: PSS, where a page that others
-    have too, such as Python's library, counts in part.
-    """
-
-    summed: int
-    pages: int | None
-    fair: int
-
-    @classmethod
-    def of(cls, processes: Sequence[psutil.Process]) -> "Memory":
-        infos = [process.memory_full_info() for process in processes]
-        frames = set().union(*(_frames(process.pid) for process in processes))
-        pages = len(frames) * _PAGE if frames else None
-        return cls(sum(info.rss for info in infos), pages, sum(info.pss for info in infos))
-
-
-def _frames(pid: int) -> set[int]:
-    """Numbers of the page frames of a process's memory; none where the kernel hides them (pagemap(5))."""
-    frames: set[int] = set()
-    maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
-    with Path(f"/proc/{pid}/pagemap").open("rb") as pagemap:
-        for line in maps:
-            start, end = (int(address, 16) // _PAGE for address in line.split()[0].split("-"))
-            if line.endswith("[vsyscall]"):
-                continue
-            pagemap.seek(start * 8)
-            entries = np.frombuffer(pagemap.read((end - start) * 8), np.uint64)
-            present = entries[entries >> np.uint64(63) > 0]
-            frames.update((present & np.uint64((1 << 55) - 1)).tolist())
-    return frames - {0}
 
 
 class Caller:
@@ -186,12 +147,12 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} CPUs, Linux {platform.release()}, load {os.getloadavg()[0]:.1f}"
 
 
-def show(title: str, costs: Mapping[str, Costs], memory: Mapping[str, Memory] | None = None) -> None:
+def show(title: str, costs: Mapping[str, Costs], memory: Mapping[str, int] | None = None) -> None:
     """Absolute figures, and those of the first as ratios to each: latency, CPU, and CPU for each kilobyte."""
     console = Console(width=150)
     table = Table(title=title)
     heads = ["", "p50, ms", "p99, ms", "CPU, ms", "answer, kB", "series", "CPU, µs/kB"]
-    heads += ["RSS, MiB", "once", "PSS"] if memory else []
+    heads += ["RSS summed, MiB"] if memory else []
     for head in (*heads, "p50: first / it", "CPU: first / it", "CPU/kB: first / it"):
         table.add_column(head, justify="right")
     first = next(iter(costs.values()))
@@ -203,12 +164,7 @@ def show(title: str, costs: Mapping[str, Costs], memory: Mapping[str, Memory] | 
             else [""] * 3
         )
         if memory:
-            held = memory.get(name)
-            cells += (
-                [f"{(size or 0) / 2**20:.0f}" for size in (held.summed, held.pages, held.fair)]
-                if held
-                else [""] * 3
-            )
+            cells.append(f"{memory[name] / 2**20:.0f}" if name in memory else "")
         ratios = [first.latency / cost.latency, first.cpu / cost.cpu]
         ratios += [first.cpu / first.size / (cost.cpu / cost.size)] if cost.size else []
         table.add_row(name, *cells, *(f"{ratio:.3f}" for ratio in ratios))

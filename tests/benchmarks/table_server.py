@@ -21,7 +21,6 @@ from ase_simulator.sql.session import SqlSession
 TABLE = "monBenchmark"
 USER, PASSWORD = "bench", "as good as any"
 LABELS: dict[str, TypeName] = {"engine": "tinyint", "slot": "int", "name": "varchar"}
-# Named as metrics, since query-exporter takes the names of columns for its metrics.
 VALUES: dict[str, TypeName] = {
     f"ase_benchmark_{letter}": "bigint" if letter in "abcd" else "int" for letter in "abcdef"
 }

@@ -15,11 +15,12 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from tests.benchmarks.peers import HOST, Floor, Peer, await_port, floor_of, free_port, program
+from tests.benchmarks.peers import HOST, Floor, Peer, await_port, floor_of, program
 from tests.benchmarks.scraping import Measured, in_turn, show
 from tests.exporter.host.postgres import postgres
 from tests.exporter.many_databases import many_databases
 from tests.exporter.running_exporter import exporter
+from tests.ports import free_block
 
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.catalogue import load_catalogue, plan, read_facts
@@ -28,8 +29,6 @@ ROUNDS = int(os.environ.get("ROUNDS", "200"))
 USER, PASSWORD = "watch", "simulated"
 # 128 engines, and a little more than 2,000 slots of spinlocks.
 SCENARIO = "memscale"
-# Engines: scenario.
-SIZES = {4: "idle", 32: "vldb", 128: SCENARIO}
 # Scrapes before the first that counts; and spare ones, as a film that has ended stands still.
 WARM_UP = 10
 MAX_MEMORY = 80 * 2**20
@@ -46,7 +45,7 @@ def test_a_server_of_128_engines_beside_node_exporter_and_postgres_exporter(tmp_
     with ExitStack() as stack:
         server = stack.enter_context(moving(SCENARIO, tmp_path))
         first = stack.enter_context(ours(tmp_path, OURS, server))
-        still = stack.enter_context(frozen(SCENARIO))
+        still = stack.enter_context(simulator(SCENARIO, "--frozen"))
         text = tmp_path / "template"
         text.write_bytes(NUMBER.sub(rb"\1" + b"\x01", first.answer().partition(b"\r\n\r\n")[2]))
         statements = default_statements(server)
@@ -64,23 +63,7 @@ def test_a_server_of_128_engines_beside_node_exporter_and_postgres_exporter(tmp_
         costs = in_turn(running, ROUNDS)
         memory = {peer.name: peer.memory() for peer in running if isinstance(peer, Peer)}
     show(f"The default scrape, 128 engines, {len(statements)} statements", costs, memory)
-    assert memory[OURS].summed <= MAX_MEMORY
-
-
-@pytest.mark.timeout(1800)
-def test_default_scrapes_of_all_sizes_and_all_collectors(tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        running: list[Peer] = []
-        for engines, scenario in SIZES.items():
-            server = stack.enter_context(frozen(scenario))
-            running.append(stack.enter_context(ours(tmp_path, f"{engines} engines", server)))
-        everything = dict.fromkeys(load_catalogue(())[0].collectors, True)
-        running.append(
-            stack.enter_context(ours(tmp_path, "128 engines, all collectors", server, collectors=everything))
-        )
-        costs = in_turn(running, ROUNDS)
-        memory = {peer.name: peer.memory() for peer in running}
-    show("Frozen servers", costs, memory)
+    assert memory[OURS] <= MAX_MEMORY
 
 
 @pytest.mark.timeout(600)
@@ -130,21 +113,11 @@ def moving(scenario: str, directory: Path) -> Iterator[int]:
 
 
 @contextmanager
-def frozen(scenario: str) -> Iterator[int]:
-    """The port of a server that repeats what a simulated one answered first, so that its own time is small."""
-    with simulator(scenario, "--frozen") as port:
-        yield port
-
-
-@contextmanager
-def ours(
-    directory: Path, name: str, server: int, collectors: dict[str, bool] | None = None
-) -> Iterator[Peer]:
+def ours(directory: Path, name: str, server: int) -> Iterator[Peer]:
     """One target, all defaults but for the budget: back to back, scrapes would exceed it and read less."""
     configuration = {
         "auth": {"default": {"user": USER, "password": PASSWORD}},
         "scrape": {"budget": None},
-        "modules": {"default": {"collectors": collectors or {}}},
         "targets": [{"name": "large", "host": HOST, "port": server}],
     }
     (own := directory / name.replace(", ", " ")).mkdir()
@@ -184,7 +157,7 @@ def floor(server: int, statements: list[str], name: str, text: Path | None = Non
 @contextmanager
 def node_exporter() -> Iterator[Peer]:
     """Its defaults."""
-    port = free_port()
+    port = free_block(1)
     with program(
         "prometheus-node-exporter",
         f"--web.listen-address={HOST}:{port}",
@@ -198,7 +171,7 @@ def node_exporter() -> Iterator[Peer]:
 @contextmanager
 def postgres_exporter() -> Iterator[Peer]:
     """Its defaults, against an idle PostgreSQL."""
-    port = free_port()
+    port = free_block(1)
     with postgres() as server:
         source = f"DATA_SOURCE_NAME=postgresql://tester@{HOST}:{server.port}/postgres?sslmode=disable"
         command = ["env", source, "prometheus-postgres-exporter", f"--web.listen-address={HOST}:{port}"]
