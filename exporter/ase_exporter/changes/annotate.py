@@ -1,11 +1,10 @@
-"""Annotations from the command line, sent to an exporter or directly to Grafana."""
+"""Annotations from the command line, sent to an exporter, which posts them to Grafana."""
 
-import asyncio
 import signal
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -14,8 +13,6 @@ from typing import Any
 import httpx2
 
 from ase_exporter.changes.change import Change
-from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, id_tag
-from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text, trusting
 from ase_exporter.untrusted.answers import ask
@@ -23,7 +20,6 @@ from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.redaction import remember, without_credentials
 
 Warn = Callable[[str], None]
-_Work = Callable[[Grafana], Coroutine[object, object, None]]
 TIMEOUT = 10.0
 # Bytes: far more than the longest history takes.
 MAX_ANSWER = 64 << 20
@@ -33,7 +29,7 @@ _RETRY_DELAY = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ExporterClient:
-    """Sends annotations to an exporter, which keeps them and posts them to Grafana. All methods raise UserError."""
+    """A client of an exporter. All methods raise UserError."""
 
     url: str
     user: str = ""
@@ -101,44 +97,7 @@ class ExporterClient:
         return password
 
 
-@dataclass(frozen=True, slots=True)
-class GrafanaClient:
-    """Sends annotations directly to Grafana's API, with the methods of ExporterClient."""
-
-    config: GrafanaConfig
-
-    def annotate(self, change: Change) -> None:
-        """Post the annotation unless Grafana has it already."""
-        self._try(lambda grafana: _create_once(grafana, change))
-
-    def finish(self, change_id: str, end: float, failed: str) -> None:
-        """Find the annotation by its tag and end it."""
-        self._try(lambda grafana: _finish(grafana, change_id, end, failed))
-
-    def _try(self, work: _Work) -> None:
-        for attempt in range(_MAX_TRIES):
-            if attempt:
-                time.sleep(_RETRY_DELAY)
-            try:
-                asyncio.run(self._run(work))
-                return
-            except RejectedError as error:
-                raise UserError(f"{self.config.url}: {error}") from error
-            except GrafanaError as error:
-                problem = error
-        raise UserError(f"{self.config.url}: {problem}")
-
-    async def _run(self, work: _Work) -> None:
-        grafana = Grafana(self.config)
-        try:
-            await work(grafana)
-        finally:
-            await grafana.close()
-
-
-def run_annotated(
-    client: ExporterClient | GrafanaClient, change: Change, command: Sequence[str], warn: Warn
-) -> int:
+def run_annotated(client: ExporterClient, change: Change, command: Sequence[str], warn: Warn) -> int:
     """Run a command between start and finish of a region; returns the exit code that a shell would return.
 
     The command also runs if the annotation cannot be sent; that is only a warning.
@@ -190,22 +149,3 @@ def _run(command: Sequence[str]) -> tuple[int, str]:
     if code < 0:
         return 128 - code, f"signal {-code}"
     return code, f"exit code {code}" if code else ""
-
-
-async def _create_once(grafana: Grafana, change: Change) -> None:
-    if not await grafana.find(change.id):
-        await grafana.create(change)
-
-
-async def _finish(grafana: Grafana, change_id: str, end: float, failed: str) -> None:
-    found = await grafana.fetch(change_id)
-    if not found:
-        raise UserError(f"--finish: {change_id}: Grafana has no annotation with the tag {id_tag(change_id)}")
-    try:
-        body: dict[str, object] = {"timeEnd": max(round(end * 1000), int(found[0]["time"]))}
-        if failed:
-            body["text"] = f"{found[0]['text']} (failed: {failed})"
-            body["tags"] = [*found[0]["tags"], "failed"]
-    except (LookupError, TypeError, ValueError, OverflowError):
-        raise GrafanaError("expected annotations with time, text and tags in the answer") from None
-    await grafana.change(int(found[0]["id"]), body)

@@ -58,23 +58,15 @@ class Grafana:
 
     async def find(self, change_id: str) -> list[int]:
         """The ids of all annotations of a change, the first one first. Raises as `create` does."""
-        return [_usable_id(annotation) for annotation in await self.fetch(change_id)]
-
-    async def fetch(self, change_id: str) -> list[dict[str, Any]]:
-        """All annotations of a change as Grafana has them, the first one first. Raises as `create` does."""
-        parameters = {"tags": id_tag(change_id), "type": "annotation", "limit": "100"}
+        parameters = {"tags": _id_tag(change_id), "type": "annotation", "limit": "100"}
         answer = await self._ask("GET", PATH, params=parameters)
         if not isinstance(answer, list):
             raise GrafanaError(_UNUSABLE)
-        return sorted(answer, key=_usable_id)
+        return sorted(map(_usable_id, answer))
 
     async def finish(self, grafana_id: int, change: Change) -> None:
         """Turn an annotation into a region, with its last text and tags. Idempotent."""
-        await self.change(grafana_id, payload(change, self.config.tags))
-
-    async def change(self, grafana_id: int, body: dict[str, Any]) -> None:
-        """Change fields of an annotation. Raises as `create` does."""
-        await self._ask("PATCH", f"{PATH}/{grafana_id}", json=body)
+        await self._ask("PATCH", f"{PATH}/{grafana_id}", json=payload(change, self.config.tags))
 
     async def delete(self, grafana_id: int) -> None:
         """Delete an annotation. Raises as `create` does."""
@@ -118,7 +110,7 @@ def _usable_id(annotation: object) -> int:
     return number
 
 
-def id_tag(change_id: str) -> str:
+def _id_tag(change_id: str) -> str:
     """The tag by which the annotation of a change is found."""
     return f"change:{change_id}"
 
@@ -133,7 +125,7 @@ def payload(change: Change, tags: tuple[str, ...] = ()) -> dict[str, Any]:
     body: dict[str, Any] = {
         "time": round(change.at * 1000),
         "text": change.describe() if change.source == "user" else encoders.grafana(change.describe()),
-        "tags": [*dict.fromkeys(all_tags), id_tag(change.id)],
+        "tags": [*dict.fromkeys(all_tags), _id_tag(change.id)],
     }
     if change.end is not None:
         body["timeEnd"] = round(change.end * 1000)

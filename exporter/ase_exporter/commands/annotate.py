@@ -9,7 +9,6 @@ import typer
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.commands.options import DEFAULT_URL
-from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 
 
@@ -25,16 +24,12 @@ def annotate(
     exporter_user: str = "",
     password_file: Path | None = None,
     ca_file: Path | None = None,
-    grafana_url: str = "",
-    grafana_token_file: Path | None = None,
 ) -> None:
     # httpx2 is loaded only when it is needed: it would delay the start of every command.
-    from ase_exporter.changes.annotate import ExporterClient, GrafanaClient, run_annotated
+    from ase_exporter.changes.annotate import ExporterClient, run_annotated
     from ase_exporter.changes.journal import MAINTENANCE
 
-    client: ExporterClient | GrafanaClient = ExporterClient(url, exporter_user, password_file, ca_file)
-    if grafana_url:
-        client = GrafanaClient(_grafana_config(grafana_url, grafana_token_file, ca_file))
+    client = ExporterClient(url, exporter_user, password_file, ca_file)
     texts, tags = words or [], tag or []
     text = run if run is not None else " ".join(texts)
     conflicts = {
@@ -76,20 +71,6 @@ def _user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
-
-
-def _grafana_config(url: str, token_file: Path | None, ca_file: Path | None) -> GrafanaConfig:
-    # As with httpx2: only those who post to Grafana wait for pydantic.
-    from pydantic import TypeAdapter, ValidationError
-
-    if token_file is None:
-        raise UserError("--grafana-url: expected --grafana-token-file, too")
-    try:
-        given = {"url": url, "token_file": token_file, "ca_file": ca_file}
-        return TypeAdapter(GrafanaConfig).validate_python(given)
-    except ValidationError as error:
-        message = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UserError(f"--grafana-url: {message}") from error
 
 
 def _warn(text: str) -> None:

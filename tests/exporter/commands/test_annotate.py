@@ -1,11 +1,10 @@
-"""`ase-exporter annotate`: through an exporter, straight to Grafana, and around commands."""
+"""`ase-exporter annotate`: through an exporter, and around commands."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
@@ -91,24 +90,3 @@ def test_sigterm_reaches_the_command_and_the_region_still_ends(
     assert process.wait(60) == 128 + signal.SIGTERM
     process.stdout.close()
     eventually("posted", lambda: any("timeEnd" in a for a in grafana.annotations))
-
-
-def test_annotations_without_an_exporter_go_to_grafana(
-    run: Run, grafana: GrafanaStandIn, token_file: Path
-) -> None:
-    where = {"GRAFANA_URL": grafana.url, "GRAFANA_TOKEN_FILE": str(token_file)}
-    assert run("annotate", "alone", **where).returncode == 0
-    begun = run("annotate", "region", "--start", **where)
-    assert run("annotate", "--finish", begun.stdout.strip(), "--failed", "no space", **where).returncode == 0
-    assert len(grafana.annotations) == 2
-    assert "timeEnd" in grafana.annotations[1]
-    assert grafana.annotations[1]["text"].endswith("(failed: no space)")
-
-
-def test_a_wrong_token_is_one_line(run: Run, grafana: GrafanaStandIn, tmp_path: Path) -> None:
-    (tmp_path / "wrong").write_text("wrong")
-    where = {"GRAFANA_URL": grafana.url, "GRAFANA_TOKEN_FILE": str(tmp_path / "wrong")}
-    result = run("annotate", "text", **where)
-    assert result.returncode == 2
-    assert result.stderr.strip().count("\n") == 0
-    assert "HTTP 401" in result.stderr and "wrong" not in result.stderr
