@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,46 +22,13 @@ import typer.testing
 from tests import planted
 
 EXPORTER = "ase-exporter"
-PROGRAMS = {EXPORTER, "ase-simulator"}
-_SHELLS = {"sh", "bash", "dash"}
-_PYTHON_OPTIONS_WITH_VALUE = {"-X", "-W"}
-# In a path, what follows bin/ is a program; a directory of the same name is not.
-_IN_SHELL_SCRIPT = re.compile(
-    r"(?<![\w/.-])(?:[\w/.-]*bin/|\S*python[\d.]* -m )?(ase[-_](?:exporter|simulator))(?![\w/.-])"
-)
-_IN_PYTHON_CODE = re.compile(r"\b(?:from|import)\b[^;\n]*\b(ase_(?:exporter|simulator))\b")
+# Our programs and modules in a command line; in a path, what follows bin/ is a program, a directory is not.
+_OURS = re.compile(r"(?<![\w/.-])(?:[\w/.-]*bin/)?(ase[-_](?:exporter|simulator))(?![\w/-])")
 
 
-def programs_of(command: Sequence[str], shell: bool = False) -> set[str]:
-    """Which of PROGRAMS a command runs, by its program, module or imports; directories in paths do not count.
-
-    shell: the first word is a shell script, as with `subprocess`.
-    """
-    program, *arguments = command
-    name = Path(program).name
-    if shell:
-        return _named(_IN_SHELL_SCRIPT, program)
-    if name in _SHELLS:
-        return {found for argument in arguments for found in _named(_IN_SHELL_SCRIPT, argument)}
-    return _run_by_python(arguments) if name.startswith("python") else {name} & PROGRAMS
-
-
-def _run_by_python(arguments: Sequence[str]) -> set[str]:
-    words = iter(arguments)
-    for word in words:
-        if word == "-m":
-            return {next(words, "").partition(".")[0].replace("_", "-")} & PROGRAMS
-        if word == "-c":
-            return _named(_IN_PYTHON_CODE, next(words, ""))
-        if word in _PYTHON_OPTIONS_WITH_VALUE:
-            next(words, "")
-        elif not word.startswith("-"):
-            return {Path(word).name} & PROGRAMS
-    return set()
-
-
-def _named(pattern: re.Pattern[str], text: str) -> set[str]:
-    return {name.replace("_", "-") for name in pattern.findall(text)}
+def programs_of(command: str) -> set[str]:
+    """Which of our programs a command line or a shell script runs."""
+    return {name.replace("_", "-") for name in _OURS.findall(command)}
 
 
 class Watch:
@@ -142,7 +109,7 @@ def _watch_processes(watch: Watch) -> None:
     def started(process: Any, args: Any, *rest: Any, **options: Any) -> None:
         start(process, args, *rest, **options)
         words = [os.fsdecode(arg) for arg in ([args] if isinstance(args, str | bytes | Path) else args)]
-        programs = programs_of(words, shell=options.get("shell", False))
+        programs = programs_of(" ".join(words))
         if EXPORTER in programs:
             watch.see("command line", " ".join(words))
         process.is_watched = bool(programs)

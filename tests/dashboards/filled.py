@@ -60,7 +60,8 @@ class Filled:
             except PrometheusError:
                 pass
             assert time.monotonic() < deadline, f"no result of {expr} in {timeout} s"
-            time.sleep(0.2)
+            # Nothing is new before the next scrape.
+            time.sleep(PACE.scrape_interval / 4)
 
     def freeze(self, *programs: str) -> None:
         """End these programs, and scrapes and rules of Prometheus: nothing is added to what it holds."""
@@ -95,14 +96,15 @@ def filled(directory: Path, *, victoria: bool = False) -> Iterator[Filled]:
             (rules / path.name).write_text(scaling.scaled_rules(path.read_text(), PACE))
         url = f"http://{HOST}:{base + 1}"
 
-        def start(program: str, *options: str) -> None:
+        def start(program: str, *options: str | Path) -> None:
             ours = Path(sys.executable).with_name(program)
             processes.start(program, [ours if ours.exists() else program, *options], os.environ)
 
         start("ase-simulator", f"--port={base + 3}", f"--speed={PACE.speed:g}",
               f"--scenario={directory / 'fleet.yml'}", f"--login=sa:{password}")  # fmt: skip
-        start("ase-exporter", "serve", f"--config.file={directory / 'exporter.yml'}",
-              f"--web.listen-address={HOST}:{base}")  # fmt: skip
+        eager = [sys.executable, Path(__file__).with_name("eager_exporter.py"), "serve"]
+        eager += [f"--config.file={directory / 'exporter.yml'}", f"--web.listen-address={HOST}:{base}"]
+        processes.start("ase-exporter", eager, os.environ)
         if victoria:
             # Single-node VictoriaMetrics scrapes. The default latency hides 30 s: too much at this scrape interval.
             start("victoria-metrics", f"-storageDataPath={directory / 'data'}", f"-httpListenAddr={HOST}:{base + 1}",

@@ -117,28 +117,22 @@ def test_another_program_in_a_directory_called_ase_exporter_is_no_leak(tmp_path:
 @pytest.mark.parametrize(
     ("command", "program"),
     [
-        (["/src/ase-exporter/.venv/bin/ase-exporter", "serve"], {"ase-exporter"}),
-        (["ase-simulator", "--port=0"], {"ase-simulator"}),
-        (["/x/bin/python3.11", "-X", "dev", "-u", "-m", "ase_exporter", "serve"], {"ase-exporter"}),
-        (["python", "-m", "ase_simulator.cli"], {"ase-simulator"}),
-        (["python", "/x/bin/ase-exporter", "probe"], {"ase-exporter"}),
-        (["python", "-c", "from ase_exporter.cli import main; main()"], {"ase-exporter"}),
-        (["bash", "-euo", "pipefail", "-c", "ASE_HOST=x ase-exporter probe | head\n:"], {"ase-exporter"}),
-        (["sh", "-c", "exec .venv/bin/ase-exporter serve"], {"ase-exporter"}),
-        (["sh", "-c", "python3 -m ase_simulator & ase-exporter probe"], {"ase-simulator", "ase-exporter"}),
-        (["python", "-m", "pytest", "/src/ase-exporter/tests"], set()),
-        (["/src/ase-exporter/.venv/bin/python", "-c", "print(1)", "ase_exporter"], set()),
-        (["promtool", "check", "rules", "/src/ase-exporter/alerts/rules"], set()),
-        (["sh", "-c", "cd /src/ase-exporter && ls /etc/ase-exporter/x"], set()),
+        ("/src/ase-exporter/.venv/bin/ase-exporter serve", {"ase-exporter"}),
+        ("ase-simulator --port=0", {"ase-simulator"}),
+        ("/x/bin/python3.11 -X dev -u -m ase_exporter serve", {"ase-exporter"}),
+        ("python -m ase_simulator.cli", {"ase-simulator"}),
+        ("python /x/bin/ase-exporter probe", {"ase-exporter"}),
+        ("python -c from ase_exporter.cli import main; main()", {"ase-exporter"}),
+        ("bash -c ASE_HOST=x ase-exporter probe | head\n:", {"ase-exporter"}),
+        ("sh -c exec .venv/bin/ase-exporter serve", {"ase-exporter"}),
+        ("sh -c python3 -m ase_simulator & ase-exporter probe", {"ase-simulator", "ase-exporter"}),
+        ("python -m pytest /src/ase-exporter/tests", set()),
+        ("promtool check rules /src/ase-exporter/alerts/rules", set()),
+        ("sh -c cd /src/ase-exporter && ls /etc/ase-exporter/x", set()),
     ],
 )
-def test_the_program_decides_whose_output_is_watched(command: list[str], program: set[str]) -> None:
+def test_the_program_decides_whose_output_is_watched(command: str, program: set[str]) -> None:
     assert programs_of(command) == program
-
-
-def test_the_command_in_a_shell_script_is_found() -> None:
-    assert programs_of(["ase-exporter probe --help"], shell=True) == {"ase-exporter"}
-    assert programs_of(["ls /src/ase-exporter/"], shell=True) == set()
 
 
 def test_a_secret_in_pieces_or_percent_encoded_is_found() -> None:

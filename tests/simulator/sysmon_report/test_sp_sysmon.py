@@ -106,36 +106,6 @@ def test_each_version_prints_a_whole_report_in_its_own_layout_and_clears_by_defa
     assert cleared_counters(server.report("sp_sysmon '00:00:10', kernel")) is clears
 
 
-def test_figures_are_what_the_counters_grew(server: Server) -> None:
-    before = server.monitors()
-    report = server.report("sp_sysmon '00:01:00', noclear")
-    after = server.monitors()
-    committed = report.find("Transaction Profile", "Committed Xacts")
-    assert committed is not None
-    grown = after["access", "xacts"] - before["access", "xacts"]
-    assert grown > 1000
-    assert committed.get("count") == pytest.approx(grown, rel=0.03)
-    busy = report.find("Kernel Utilization", "Server Summary Average", "Engine Utilization (Tick %)")
-    ticks = {
-        kind: after["engine_0", f"{kind}_ticks"] - before["engine_0", f"{kind}_ticks"]
-        for kind in ("user", "clock")
-    }
-    first = report.find("Kernel Utilization", "Engine 0")
-    assert busy is not None and first is not None
-    assert first.get("user_busy") == pytest.approx(100 * ticks["user"] / ticks["clock"], abs=0.5)
-
-
-def test_contention_of_a_cache_is_waits_by_grabs_of_all_its_partitions(server: Server) -> None:
-    report = server.report("sp_sysmon '00:01:00', dcache, noclear")
-    names = {row["SpinlockName"] for row in server.model.table("monSpinlockActivity")}
-    for cache in ("default data cache", "a cache of thirty characters 1"):
-        row = report.find("Data Cache Management", "Spinlock Contention", f"Cache: {cache}")
-        rows = [r for r in server.model.table("monSpinlockActivity") if r["SpinlockName"] == cache]
-        expected = 100 * sum(int(str(r["Waits"])) for r in rows) / sum(int(str(r["Grabs"])) for r in rows)
-        assert cache in names and row is not None
-        assert row.get("percent_of_total") == pytest.approx(expected, abs=0.06)
-
-
 def test_one_section_is_printed_alone_and_noclear_says_since_when_counters_count(server: Server) -> None:
     before = server.monitors()
     report = server.report("sp_sysmon '00:00:10', locks, @option = 'noclear'", only="Lock Management")

@@ -1,0 +1,99 @@
+"""Connections that the listener ends, refuses, or need not wait for. Its faults are tested by those of the exporter."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.simulator.tds.raw import RawClient
+from tests.simulator.tds.running import Running
+from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
+
+from ase_simulator import server as simulator_server
+from ase_simulator.results import Column, Rows, Type
+from ase_simulator.tds import connection as tds_connection
+
+
+@pytest.fixture
+def client(server: Running) -> Iterator[RawClient]:
+    client = RawClient(server.port)
+    client.login(USER, PASSWORD)
+    yield client
+    client.socket.close()
+
+
+def refused(port: int) -> bool:
+    """Whether a connection ends at once, be it before or after connect returns."""
+    try:
+        with RawClient(port) as client:
+            return client.closed()
+    except ConnectionResetError:
+        return True
+
+
+def test_dropping_all_connections_ends_their_batches(
+    server: Running, client: RawClient, backend: ScriptedBackend
+) -> None:
+    client.send(client.codec.language("hang"))
+    server.ask(backend.hanging.wait)
+    server.ask(server.listener.drop)
+    assert client.closed()
+    server.ask(backend.released.wait)
+
+
+def test_a_client_that_reads_nothing_does_not_hold_up_the_end(
+    server: Running, client: RawClient, backend: ScriptedBackend
+) -> None:
+    backend.answers["huge"] = lambda: [Rows([Column("text", Type("text"))], [("x" * 50_000_000,)])]
+    client.send(client.codec.language("huge"))
+    assert client.socket.recv(1)
+    server.ask(server.listener.drop)
+    server.ask(server.listener.drained)
+    assert server.listener.connections == 0
+
+
+def test_connections_beyond_the_limit_are_refused_and_the_others_served(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulator_server, "MAX_CONNECTIONS", 2)
+    clients = [RawClient(server.port) for _ in range(2)]
+    for client in clients:
+        client.login(USER, PASSWORD)
+    assert refused(server.port)
+    for client in clients:
+        assert client.ask(client.codec.language("numbers 1"))
+        client.socket.close()
+
+
+def test_a_client_that_never_logs_in_is_disconnected(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tds_connection, "SECONDS_TO_LOG_IN", 0.1)
+    with RawClient(server.port) as client:
+        assert client.closed()
+
+
+def test_two_hundred_concurrent_connections_are_served(server: Running, backend: ScriptedBackend) -> None:
+    failed: list[BaseException] = []
+
+    def work(act: Callable[[RawClient], None]) -> None:
+        try:
+            with RawClient(server.port) as client:
+                act(client)
+        except BaseException as error:
+            failed.append(error)
+
+    everybody = threading.Barrier(200, timeout=60)
+
+    def act(client: RawClient) -> None:
+        client.login(USER, PASSWORD)
+        everybody.wait()
+        rows = [token for token in client.ask(client.codec.language("numbers 100")) if token.name == "ROW"]
+        assert len(rows) == 100
+        everybody.wait()
+
+    threads = [threading.Thread(target=work, args=(act,)) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failed == []
