@@ -59,13 +59,16 @@ class Vocabulary:
         return [finding for finding in self._uses(path, content) if not self._is_allowed(finding)]
 
     def _uses(self, path: str, content: str) -> Iterator[Finding]:
-        lines = content.splitlines()
-        for number, line in enumerate(lines, 1):
-            for pattern, write in self._patterns["text"]:
-                for match in pattern.finditer(line):
-                    yield Finding(path, number, match[0], write, line)
-        names = [("identifier", *each) for each in _identifiers(path, content)]
-        names += [(kind, 0, Path(path).stem) for kind in ("identifier", "module")]
+        lines = content.split("\n")
+        for pattern, write in self._patterns["text"]:
+            for match in pattern.finditer(content):
+                number = content.count("\n", 0, match.start()) + 1
+                yield Finding(path, number, match[0], write, lines[number - 1])
+        names = [(kind, 0, Path(path).stem) for kind in ("identifier", "module")]
+        # Reading the tokens of a program takes long, and few files have such a word at all.
+        words = set(re.findall(r"\w+", content))
+        if any(pattern.fullmatch(word) for pattern, _ in self._patterns["identifier"] for word in words):
+            names += [("identifier", *each) for each in _identifiers(path, content)]
         for kind, number, name in names:
             for pattern, write in self._patterns[kind]:
                 if pattern.fullmatch(name):
