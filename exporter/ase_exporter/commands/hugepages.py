@@ -14,20 +14,17 @@ from ase_exporter.host.ase_memory import query_memory
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector
 from ase_exporter.host.report import as_data, page_tables, print_hugepages
-from ase_exporter.host.sizing import Requirement, ase_memory, requirement
+from ase_exporter.host.sizing import Requirement, requirement
 from ase_exporter.host.verdict import ServerState, read_host
 
 
 def hugepages(
     max_memory: int | None = None,
-    total_logical_memory: int | None = None,
-    allocate_max: bool = False,
     memory: int | None = None,
     page_size: str = "2MiB",
     headroom: int = 512,
     server: str | None = None,
     touched_gib: float | None = None,
-    processes: int = 1,
     as_json: bool = False,
     config_file: Path | None = None,
     target: str | None = None,
@@ -45,36 +42,22 @@ def hugepages(
     settings = replace(settings, procfs=procfs or settings.procfs, sysfs=sysfs or settings.sysfs)
     need = partial(requirement, page_size=page_size, headroom=headroom)
     if memory is not None:
-        if max_memory is not None or total_logical_memory is not None:
+        if max_memory is not None:
             raise UserError("--memory is for other databases: expected it without --max-memory")
         required = need(memory_bytes=memory, source="--memory", server=server)
-    elif max_memory is None and total_logical_memory is None:
+    elif max_memory is None:
         required = _configured(loaded, settings, timeout, need, server)
     else:
-        pages, source = _ase_memory(max_memory, total_logical_memory, allocate_max)
-        required = need(ase_memory=pages, source=source, server=server)
+        required = need(ase_memory=max_memory, source="--max-memory", server=server)
     if not (settings.procfs / "meminfo").exists():
         raise UserError(f"--path.procfs {settings.procfs}: expected a mounted procfs, but it has no meminfo")
     touched = required.memory if touched_gib is None else int(touched_gib * 1024**3)
-    tables = page_tables(touched, processes, required.page_size)
+    tables = page_tables(touched, required.page_size)
     host = read_host(str(settings.procfs), str(settings.sysfs), _servers(settings))
     if as_json:
         print(json.dumps(as_data(required, host, tables), indent=2))
     else:
         print_hugepages(required, host, tables)
-
-
-def _ase_memory(
-    max_memory: int | None, total_logical_memory: int | None, allocate_max: bool
-) -> tuple[int, str]:
-    """The memory that the options describe, and its source; --max-memory alone is used as given."""
-    if total_logical_memory is None:
-        return max_memory or 0, "--max-memory"
-    if allocate_max and max_memory is None:
-        raise UserError(
-            "--allocate-max-shared-memory: ASE then allocates max memory: expected --max-memory too"
-        )
-    return ase_memory(total_logical_memory, max_memory or 0, allocate_max)
 
 
 def _configured(

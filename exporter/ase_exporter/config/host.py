@@ -93,17 +93,16 @@ DEFAULT_PROCESSES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Perf(Strict):
-    """Settings of `perf stat`, which runs as a child process.
+    """Settings of `perf stat`, which runs as a child process and counts the whole host.
 
     profile: the name of a profile, or `auto` to choose by CPU. events: name -> perf expression, added to those of the
-    profile. server: count the processes of one server (its `server` label) instead of the whole host.
+    profile.
     """
 
     binary: str = "perf"
     interval: Annotated[Seconds, Ge(0.1)] = 10.0
     profile: Annotated[str, Validator(_known_profile)] = "auto"
     events: Mapping[str, str] = field(default_factory=dict)
-    server: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.config import Auth, Target
 from ase_exporter.errors import UserError
-from ase_exporter.host.sizing import ase_memory
 
 _OPTIONS = ("total logical memory", "max memory", "allocate max shared memory")
 _SQL = (
@@ -47,4 +46,6 @@ def _read(target: Target, auth: Auth, deadline: float) -> ServerMemory:
             f"target {target.name}: no run value of {', '.join(missing)} in master..syscurconfigs"
         )
     total, maximum, allocate = numbers.values()
-    return ServerMemory(*ase_memory(total, maximum, allocate == 1), str(server or "").strip())
+    pages, source = (maximum, "max memory") if allocate == 1 else (total, "total logical memory")
+    source += f" (allocate max shared memory is {int(allocate == 1)})"
+    return ServerMemory(pages, source, str(server or "").strip())

@@ -25,9 +25,11 @@ class HostCollectors:
 
     def __init__(self, config: HostConfig) -> None:
         self._paths = procfs, sysfs = str(config.procfs), str(config.sysfs)
-        on, groups = config.collectors, config.processes
-        self.process = ProcessCollector(procfs, groups, config.smaps_interval) if on.process else None
-        self.perf = PerfCollector(config.perf, procfs, sysfs, groups) if on.perf else None
+        on = config.collectors
+        self.process = (
+            ProcessCollector(procfs, config.processes, config.smaps_interval) if on.process else None
+        )
+        self.perf = PerfCollector(config.perf, procfs, sysfs) if on.perf else None
         # Each raises NotOfferedError where the kernel lacks what it reads.
         self._collectors: dict[str, Callable[[], Iterable[Family]]] = {
             name: partial(collect, procfs, sysfs)

@@ -7,12 +7,10 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 
-from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup, perf_profiles
+from ase_exporter.config.host import Perf, perf_profiles
 from ase_exporter.host.declared import family, of_group
 from ase_exporter.host.files import list_names, read_int, read_kernel_text
 from ase_exporter.host.perf_child import PerfChild, PerfState
-from ase_exporter.host.perf_output import PerfProblem, problem
-from ase_exporter.host.process_finder import ProcessFinder
 from ase_exporter.metrics.families import Family
 
 _PMU_EVENT = re.compile(r"(\w+)/([^/]*)/(\w*)")
@@ -21,14 +19,7 @@ _PMU_EVENT = re.compile(r"(\w+)/([^/]*)/(\w*)")
 class PerfCollector:
     """Runs `perf stat` in the background and exports its counts."""
 
-    def __init__(
-        self,
-        config: Perf,
-        procfs: str,
-        sysfs: str,
-        processes: tuple[ProcessGroup, ...] = DEFAULT_PROCESSES,
-    ) -> None:
-        self._finder = ProcessFinder(procfs, processes)
+    def __init__(self, config: Perf, procfs: str, sysfs: str) -> None:
         self._paranoid_file = f"{procfs}/sys/kernel/perf_event_paranoid"
         self._config = config
         self._profile, events = choose_profile(config.profile, config.events, procfs, sysfs)
@@ -50,18 +41,10 @@ class PerfCollector:
     def _paranoid(self) -> int | None:
         return read_int(self._paranoid_file)
 
-    def _command(self, expressions: list[str]) -> list[str] | PerfProblem:
-        scope = ["-a"]
-        if self._config.server is not None:
-            pids = [
-                pid for s in self._finder.find() if s.key.server == self._config.server for pid in s.stats
-            ]
-            if not pids:
-                return problem("no_process")
-            scope = ["-p", ",".join(map(str, pids))]
+    def _command(self, expressions: list[str]) -> list[str]:
         events = [word for expression in expressions for word in ("-e", expression)]
         interval = str(round(self._config.interval * 1000))
-        return [self._config.binary, "stat", *scope, "-x,", "-I", interval, *events, "--", "cat"]
+        return [self._config.binary, "stat", "-a", "-x,", "-I", interval, *events, "--", "cat"]
 
 
 def _families(state: PerfState) -> Iterator[Family]:

@@ -51,13 +51,13 @@ class PerfChild:
 
     def __init__(
         self,
-        command: Callable[[list[str]], list[str] | PerfProblem],
+        command: Callable[[list[str]], list[str]],
         expressions: dict[str, str],
         interval: float,
         paranoid: Callable[[], int | None],
     ) -> None:
-        """command: perf expressions -> command line, or why there is none at present; expressions: event name ->
-        perf expression; interval: seconds; paranoid: reads kernel.perf_event_paranoid."""
+        """command: perf expressions -> command line; expressions: event name -> perf expression; interval: seconds;
+        paranoid: reads kernel.perf_event_paranoid."""
         self._command = command
         self._expressions = dict(expressions)
         self._printed = {_printed(expression): name for name, expression in expressions.items()}
@@ -103,12 +103,9 @@ class PerfChild:
         """Start perf, or say why that is not possible."""
         if not self._expressions:
             return problem("no_events")
-        command = self._command(list(self._expressions.values()))
-        if isinstance(command, PerfProblem):
-            return command
         try:
             return subprocess.Popen(
-                command,
+                self._command(list(self._expressions.values())),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -62,20 +62,17 @@ class ProcessFinder:
         self._groups = [(group, re.compile(group.name) if group.name else None) for group in groups]
         self._clock = clock
         self._known: dict[int, tuple[ProcessGroup | None, float]] = {}
-        self._servers: dict[tuple[int, int], ServerKey] = {}
 
     def find(self) -> list[ServerProcesses]:
         """Return all servers, each with its main process and the descendants in the same group."""
         members = dict(self._members())
         servers: dict[ServerKey, ServerProcesses] = {}
-        keys: dict[tuple[int, int], ServerKey] = {}
+        keys: dict[int, ServerKey] = {}
         for pid, (group, stat) in members.items():
             main = _ancestor(pid, members)
-            identity = (main, members[main][1].start)
-            key = keys.get(identity) or self._servers.get(identity) or self._name(main, group)
-            keys[identity] = key
-            servers.setdefault(key, ServerProcesses(key, main)).stats[pid] = stat
-        self._servers = keys
+            if main not in keys:
+                keys[main] = self._name(main, group)
+            servers.setdefault(keys[main], ServerProcesses(keys[main], main)).stats[pid] = stat
         return [servers[key] for key in sorted(servers)]
 
     def _members(self) -> Iterator[tuple[int, tuple[ProcessGroup, ProcessStat]]]:

@@ -13,12 +13,11 @@ from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
 _MIB = 1024**2
 
 
-def page_tables(touched: int, processes: int, page_size: int) -> dict[str, int]:
-    """Page tables for that many bytes touched by each process; page_size: of huge pages, in bytes."""
-    small, huge = (page_table_bytes(touched, size) * processes for size in (BASE_PAGE, page_size))
+def page_tables(touched: int, page_size: int) -> dict[str, int]:
+    """Page tables of a process that touched so many bytes; page_size: of huge pages, in bytes."""
+    small, huge = (page_table_bytes(touched, size) for size in (BASE_PAGE, page_size))
     return {
         "touched_bytes": touched,
-        "processes": processes,
         "small_pages_bytes": small,
         "huge_pages_bytes": huge,
         "saved_bytes": small - huge,
@@ -80,11 +79,9 @@ def print_hugepages(need: Requirement, host: HostState, tables: dict[str, int]) 
 
 def _page_table_lines(need: Requirement, host: HostState, tables: dict[str, int]) -> Iterator[TextLine]:
     small, huge, saved = (tables[f"{what}_bytes"] / _MIB for what in ("small_pages", "huge_pages", "saved"))
-    count = tables["processes"]
-    processes = f" in each of {count} processes" if count > 1 else ""
     yield TextLine(
         f"  {small:,.1f} MiB with 4 KiB pages, {huge:,.1f} MiB with {need.size} pages, "
-        f"{saved:,.1f} MiB saved, with {tables['touched_bytes'] / 1024**3:,.1f} GiB touched{processes}"
+        f"{saved:,.1f} MiB saved, with {tables['touched_bytes'] / 1024**3:,.1f} GiB touched"
     )
     yield TextLine(
         "  (8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.", "dim"

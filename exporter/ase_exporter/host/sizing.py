@@ -71,13 +71,6 @@ class Requirement:
         }
 
 
-def ase_memory(total_logical: int, maximum: int, allocate_maximum: bool) -> tuple[int, str]:
-    """The memory that ASE allocates at start by its options, in 2 KiB pages, and the option that says so."""
-    if allocate_maximum:
-        return maximum, "max memory (allocate max shared memory is 1)"
-    return total_logical, "total logical memory (allocate max shared memory is 0)"
-
-
 def requirement(
     *,
     ase_memory: int | None = None,

@@ -93,7 +93,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "check": lambda: print_check(checked()),
     "compare": lambda: PlainConsole().print(terminal(RESULT, everything=True)),
     "hugepages": lambda: print_hugepages(
-        NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), page_tables(2**40, 3, 2 * 2**20)
+        NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), page_tables(2**40, 2 * 2**20)
     ),
     "incidents": print_incidents,
     "sysmon parse": lambda: print_report(parsed(1)),
