@@ -32,8 +32,6 @@ MIN_ENGINES, MIN_SHARE = 0.5, 0.01
 _ABOUT_SPINLOCKS = ("spinning", "contended")
 # A step that needs less memory than this is given even where free memory is not known.
 _NOTICED_BYTES = 2**20
-# A CPU with this flag has the transactional memory switched off by its microcode.
-_TSX_SWITCHED_OFF = "rtm_always_abort"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +86,13 @@ class Cause:
 class Advice:
     """causes: what the diagnosis found, what stops work and then the largest predicted gain first.
 
-    findings: spinlocks, those that burn most CPU first. features: Memscale, where it would help; not_offered: features
-    that the host's CPU lacks, with the reason. do_not: general rules.
+    findings: spinlocks, those that burn most CPU first. features: Memscale, where it would help. do_not: general rules.
     """
 
     evidence: Evidence
     findings: tuple[SpinlockFinding, ...]
     causes: tuple[Cause, ...] = ()
     features: tuple[MemscaleFeature, ...] = ()
-    not_offered: tuple[str, ...] = ()
     do_not: tuple[str, ...] = ()
 
     @property
@@ -131,13 +127,12 @@ def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     found.sort(key=lambda finding: -finding.engines)
     findings = [_worth_its_price(finding, evidence, load) for finding in _together(found, load)]
     hot_cache = any(f.steps and f.spinlock.spinlock_class == "data_cache" for f in findings)
-    features, notes = _features(evidence) if hot_cache else ([], [])
+    features = [each for each in remedies().features if evidence.version >= parse_version(each.since)]
     return Advice(
         evidence=evidence,
         findings=tuple(findings),
         causes=tuple(_causes(evidence, findings, load)),
-        features=tuple(features),
-        not_offered=tuple(notes),
+        features=tuple(features) if hot_cache else (),
         do_not=tuple(remedies().do_not),
     )
 
@@ -349,21 +344,3 @@ def _reduce_cache_contention(
         return current, [AdviceStep((statement,), why, changes, gain, restart=True)]
     step = separate_hot_tables(cache, evidence, limits, load.gain)
     return current, [step] if step else []
-
-
-def _features(evidence: Evidence) -> tuple[list[MemscaleFeature], list[str]]:
-    """The Memscale features of this version that the host's CPU has, and a note for each that it lacks."""
-    offered, notes = [], []
-    for feature in remedies().features:
-        if evidence.version < parse_version(feature.since):
-            continue
-        flag, flags = feature.cpu_flag, evidence.cpu_flags
-        if flag is None or (flags is not None and flag in flags and _TSX_SWITCHED_OFF not in flags):
-            offered.append(feature)
-        elif flags is None:
-            check = f" Check first that /proc/cpuinfo of the database host lists {flag} (or give it by --cpuinfo)."
-            offered.append(replace(feature, caveat=feature.caveat + check))
-        else:
-            lacks = f"has {_TSX_SWITCHED_OFF}" if flag in flags else f"lacks the flag {flag}"
-            notes.append(f"{feature.name}: not offered, as the CPU of the database host {lacks}")
-    return offered, notes

@@ -71,9 +71,9 @@ class Evidence:
     """The measurements of one server. seconds: of the window over which rates are taken.
 
     options: run values by name. missing: what could not be read, with the reason. page_size: bytes.
-    temporary_databases: names, tempdb included. cpu_flags: of the database host. busy: how many engines work or spin.
-    connections: open ones; run_queue: tasks that wait for an engine. All of these are None if they are not known.
-    diagnosis: of the same window, None to look at spinlocks alone.
+    temporary_databases: names, tempdb included. busy: how many engines work or spin. connections: open ones; run_queue:
+    tasks that wait for an engine. These three are None if they are not known. diagnosis: of the same window, None to
+    look at spinlocks alone.
     """
 
     version: Version
@@ -87,7 +87,6 @@ class Evidence:
     missing: Mapping[str, str] = field(default_factory=dict)
     page_size: int = 2048
     temporary_databases: frozenset[str] = frozenset({"tempdb"})
-    cpu_flags: frozenset[str] | None = None
     busy: float | None = None
     connections: float | None = None
     run_queue: float | None = None

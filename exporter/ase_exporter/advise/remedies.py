@@ -124,13 +124,12 @@ class CauseRemedy(Strict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemscaleFeature(Strict):
-    """A Memscale feature. since: the first ASE version that has it. cpu_flag: of /proc/cpuinfo, if it needs one."""
+    """A Memscale feature. since: the first ASE version that has it."""
 
     group: str
     name: str
     since: str
     caveat: str
-    cpu_flag: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,12 +1,10 @@
-"""Reports of advice for terminal, Markdown and JSON."""
+"""Reports of advice for terminal and Markdown."""
 
-import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 
 from rich.console import Group, RenderableType
 
-from ase_exporter.advise.advice import Advice, Cause, SpinlockFinding
+from ase_exporter.advise.advice import Advice, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
 from ase_exporter.pages.text import as_short
 from ase_exporter.untrusted.encoders import markdown as encode_markdown
@@ -50,26 +48,6 @@ def markdown(advice: Advice) -> str:
         "\n".join(_with_breaks(lines)) for lines in (_causes(advice, fenced=True), _general(advice))
     )
     return f"## {encode_markdown(_title(advice))}\n\n{causes}\n\n{table}\n\n{general}\n"
-
-
-def as_json(advice: Advice) -> str:
-    """A report for programs: rates per second, ratios 0-1."""
-    evidence = advice.evidence
-    content = {
-        "version": str(evidence.version),
-        "seconds": round(evidence.seconds, 3),
-        "engines": evidence.engines,
-        "engines_spinning": advice.spinning,
-        "transactions_per_second": evidence.transactions,
-        "verdict": evidence.diagnosis.sentence if evidence.diagnosis else None,
-        "missing": dict(evidence.missing),
-        "causes": [_cause(cause) for cause in advice.causes],
-        "findings": [_finding(finding) for finding in advice.findings],
-        "features": [asdict(feature) for feature in advice.features],
-        "not_offered": advice.not_offered,
-        "do_not": advice.do_not,
-    }
-    return json.dumps(content, indent=2) + "\n"
 
 
 def _title(advice: Advice) -> str:
@@ -135,8 +113,6 @@ def _general(advice: Advice) -> Iterator[str]:
         yield "Memscale, as the case study found it:"
         for feature in advice.features:
             yield f"   group {feature.group}: {feature.name} (from {feature.since}). {feature.caveat}"
-    for note in advice.not_offered:
-        yield f"   {note}"
     for lacks in advice.evidence.missing.values():
         yield f"Not read: {lacks}"
     yield ""
@@ -176,48 +152,3 @@ def step_lines(steps: Iterable[AdviceStep], *, fenced: bool = False) -> Iterator
         yield from (f"Note: {warning}" for warning in step.warnings)
         yield f"Gains: {step.promise}"
         yield f"Costs: {step.price}"
-
-
-def _cause(cause: Cause) -> dict[str, object]:
-    finding = cause.finding
-    return {
-        "finding": finding.name,
-        "word": finding.word,
-        "text": finding.text,
-        "about": asdict(finding.subject) if finding.subject else None,
-        "share": finding.share,
-        "next_steps": finding.next_steps,
-        "steps": [_step(step) for step in cause.steps],
-        "cautions": cause.cautions,
-    }
-
-
-def _step(step: AdviceStep) -> dict[str, object]:
-    return {
-        "statements": step.statements,
-        "why": step.why,
-        "gain": asdict(step.gain) if step.gain else None,
-        "assumes": step.assumes,
-        "costs": step.price,
-        "restart": step.restart,
-        "warnings": step.warnings,
-    }
-
-
-def _finding(finding: SpinlockFinding) -> dict[str, object]:
-    spinlock = finding.spinlock
-    return {
-        "spinlock": spinlock.name,
-        "class": spinlock.spinlock_class,
-        "contention": spinlock.contention,
-        "grabs_per_second": spinlock.grabs,
-        "spins_per_second": spinlock.spins,
-        "waits_per_second": spinlock.waits,
-        "engines_spinning": finding.engines,
-        "state": finding.severity,
-        "protects": finding.protects,
-        "current": finding.current,
-        "steps": [_step(step) for step in finding.steps],
-        "cautions": finding.cautions,
-        "sources": finding.sources,
-    }

@@ -147,7 +147,7 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
         ],
         features=[f"{each.name} (from {each.since}): {each.caveat}" for each in advice.features],
         do_not=advice.do_not,
-        not_known=[*missing.values(), "owners of tables: no table is named", *advice.not_offered],
+        not_known=[*missing.values(), "owners of tables: no table is named"],
         prediction=PREDICTION,
         certainty=sure,
     )

@@ -29,9 +29,7 @@ from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 WORST_HOURS = 8
 # Findings of the worst hour that the verdict tells.
 MAX_FINDINGS = 3
-NOT_IN_PROMETHEUS = (
-    "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE"
-)
+NOT_IN_PROMETHEUS = "CPU of the host: whether it offers transactional memory"
 Progress = Callable[[str], None]
 
 

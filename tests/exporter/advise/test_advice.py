@@ -1,8 +1,6 @@
 """Advice: arithmetic, limits of ASE, thresholds below which there is none, and report formats."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +16,8 @@ from ase_exporter.advise.gain import Load, Slots
 from ase_exporter.advise.remedies import AdviceStep, remedies, size_text
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.commands.advise import cpu_flags
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
-from ase_exporter.errors import UserError
 from ase_exporter.untrusted.encoders import is_writable
 from ase_exporter.untrusted.entry import one_line
 
@@ -310,41 +306,10 @@ def test_spinlocks_that_limit_together_are_eased_together() -> None:
     assert any("XDES_SPIN limits the throughput" in text for each in alone.hot for text in each.cautions)
 
 
-@pytest.mark.parametrize(
-    ("flags", "offered"),
-    [
-        (None, True),
-        ({"fpu", "rtm", "hle"}, True),
-        ({"fpu", "sse2"}, False),
-        ({"fpu", "rtm", "rtm_always_abort"}, False),
-    ],
-)
-def test_tsx_is_offered_unless_the_cpu_lacks_it(flags: set[str] | None, offered: bool) -> None:
-    known = None if flags is None else frozenset(flags)
-    facts = evidence(VERY_HOT_CACHE, version="16.0 SP03", caches=(FEW_PARTITIONS,), cpu_flags=known)
-    advice = advise(facts)
-    assert any("TSX" in feature.name for feature in advice.features) == offered
-    assert any("LLDC" in feature.name for feature in advice.features)
-    text = report.markdown(advice)
-    assert ("transactional memory (TSX): not offered" in text) != offered
-    assert ("microcode" in text) == offered
-    assert ("Check first that /proc/cpuinfo of the database host lists rtm" in text) == (flags is None)
-
-
-def test_the_cpu_flags_come_from_a_copy_of_cpuinfo(tmp_path: Path) -> None:
-    cpuinfo = tmp_path / "cpuinfo"
-    with pytest.raises(UserError, match=r"^--cpuinfo: .*/cpuinfo: No such file or directory$"):
-        cpu_flags(cpuinfo)
-    cpuinfo.write_text("hello\n")
-    with pytest.raises(UserError, match="expected a copy of /proc/cpuinfo"):
-        cpu_flags(cpuinfo)
-    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu rtm sse2\n\nprocessor\t: 1\nflags\t\t: fpu rtm sse2\n")
-    assert cpu_flags(cpuinfo) == {"fpu", "rtm", "sse2"}
-
-
 def test_memscale_is_offered_for_hot_caches_of_versions_that_have_it() -> None:
     new = advise(evidence(VERY_HOT_CACHE, version="16.0 SP03", caches=(FEW_PARTITIONS,)))
     assert [feature.group for feature in new.features] == ["A", "B", "B", "C", "D", "E", "F"]
+    assert "TSX" in (text := report.markdown(new)) and "/proc/cpuinfo of the database host lists rtm" in text
     assert advise(evidence(VERY_HOT_CACHE, caches=(FEW_PARTITIONS,))).features == ()
     assert advise(evidence(spinlock("addrlockspins", 0.8), version="16.0 SP03")).features == ()
 
@@ -396,9 +361,7 @@ def test_statements_are_printed_as_batches_with_their_warnings() -> None:
     ]
     assert any(line.strip().startswith("Note: ") and "exclusive table lock" in line for line in lines)
     assert any("Do not add engines" in line for line in lines)
-    (finding,) = json.loads(report.as_json(advice))["findings"]
-    assert len(finding["steps"][0]["warnings"]) >= 2
-    assert finding["steps"][0]["statements"] == list(only(advice).steps[0].statements)
+    assert sum(line.startswith("Note: ") for line in lines) >= 2
 
 
 def test_a_calibrated_cost_of_a_spin_is_used() -> None:
