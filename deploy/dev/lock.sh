@@ -1,8 +1,8 @@
 #!/bin/sh
 # Writes the lock files. Hashes are recorded, index addresses are not.
 #   requirements.txt            ase-exporter without extras: what serving and most commands need
-#   requirements-compare.txt    the same with numpy (the extras [compare] and [arrays]): what deb, rpm and image have
-#   requirements-report.txt     the same with the extra [report]
+#   requirements-tools.txt      the same with [compare], [arrays] and [top]: what README installs, and deb, rpm and image have
+#   requirements-report.txt     the same with [report]
 #   requirements-simulator.txt  ase-simulator
 #   requirements-dev.txt        all of these, and what tests and lint need
 #   requirements-release.txt    what `make release-check` needs
@@ -16,7 +16,7 @@ compile() {
 compile exporter/pyproject.toml simulator/pyproject.toml --extra report --extra top --extra mcp --group pyproject.toml:dev "$@" \
     --output-file requirements-dev.txt
 compile exporter/pyproject.toml --constraint requirements-dev.txt --output-file requirements.txt
-compile exporter/pyproject.toml --extra compare --constraint requirements-dev.txt --output-file requirements-compare.txt
-compile exporter/pyproject.toml --extra report --constraint requirements-dev.txt --output-file requirements-report.txt
+compile exporter/pyproject.toml --extra compare --extra top --constraint requirements-dev.txt --output-file requirements-tools.txt
+compile exporter/pyproject.toml --extra compare --extra top --extra report --constraint requirements-dev.txt --output-file requirements-report.txt
 compile simulator/pyproject.toml --constraint requirements-dev.txt --output-file requirements-simulator.txt
 compile --group pyproject.toml:release --constraint requirements-dev.txt --output-file requirements-release.txt

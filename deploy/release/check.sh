@@ -36,7 +36,7 @@ done
 
 for name in exporter simulator; do
     # With what deb, rpm and image have.
-    lock=requirements-compare.txt
+    lock=requirements-tools.txt
     [ "$name" = exporter ] || lock=requirements-simulator.txt
     # It warns that a lock file has no graph of dependencies.
     PYTHONWARNINGS=ignore "$tools/bin/cyclonedx-py" requirements --pyproject "$name/pyproject.toml" --mc-type application \

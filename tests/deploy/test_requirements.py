@@ -23,7 +23,7 @@ USED_IF_PRESENT = {"pandas"}
 OWN = {"ase_exporter", "ase_simulator"}
 LOCKS = (
     "requirements.txt",
-    "requirements-compare.txt",
+    "requirements-tools.txt",
     "requirements-report.txt",
     "requirements-simulator.txt",
     "requirements-release.txt",
@@ -76,21 +76,22 @@ def imported(name: str) -> set[str]:
 
 def needed(names: set[str]) -> set[str]:
     """These and all that they need, on any platform, as far as it is installed here."""
-    found: set[str] = set()
-    waiting = set(names)
+    found: set[Requirement] = set()
+    waiting = set(map(Requirement, names))
     while waiting:
-        name = waiting.pop()
-        found.add(name)
+        one = waiting.pop()
+        found.add(one)
         try:
-            requirements = [Requirement(text) for text in metadata.requires(name) or ()]
+            requirements = set(map(Requirement, metadata.requires(one.name) or ()))
         except metadata.PackageNotFoundError:
             continue
-        waiting |= {
-            canonicalize_name(requirement.name)
-            for requirement in requirements
-            if "extra ==" not in str(requirement.marker)
-        } - found
-    return found
+        waiting |= {each for each in requirements if is_required(each, one.extras)} - found
+    return {canonicalize_name(each.name) for each in found}
+
+
+def is_required(requirement: Requirement, extras: set[str]) -> bool:
+    of_an_extra = re.search(r"extra == ['\"]([^'\"]+)", str(requirement.marker))
+    return not of_an_extra or of_an_extra[1] in extras
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -111,8 +112,8 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported(name: str
     ("lock", "direct"),
     [
         ("requirements.txt", declared(PROJECTS["exporter"]["dependencies"])),
-        ("requirements-compare.txt", required("exporter", "compare", "arrays")),
-        ("requirements-report.txt", required("exporter", "report")),
+        ("requirements-tools.txt", required("exporter", "compare", "arrays", "top")),
+        ("requirements-report.txt", required("exporter", "compare", "arrays", "top", "report")),
         ("requirements-simulator.txt", required("simulator")),
     ],
 )
