@@ -19,11 +19,12 @@ from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 
 from ase_exporter.assets import load_yaml
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, compare_windows
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
-from ase_exporter.compare.windows import Mark, Span
+from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
 from ase_simulator.model import SimulatedServer
 
@@ -169,13 +170,13 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def compared(prometheus: Prometheus, mark: Mark, play: Play, now: float) -> Comparison | None:
+def compared(prometheus: Prometheus, mark: Change, play: Play, now: float) -> Comparison | None:
     """The comparison around a change, with the windows that `compare --around` takes; None if there is no time."""
     try:
         marks, spans = windows_around(
             prometheus, SELECTOR, mark, None, now, length=play.length, settle=play.settle
         )
-        return compare_windows(prometheus, SELECTOR, spans, marks=marks, step=None)
+        return compare_windows(prometheus, SELECTOR, spans, marks=marks)
     except UserError as error:
         assert "no time" in str(error) or "expected at least" in str(error), error
         return None

@@ -12,6 +12,7 @@ from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.analysis.evidence import evidence, require_spinlocks
 from ase_exporter.analysis.results import Column, Table, TimeSeries, on_one_grid
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import (
     INTERVALS_PER_SAMPLE,
     MAX_SAMPLES,
@@ -24,7 +25,7 @@ from ase_exporter.compare.marks import marks_from_exporter, with_restarts
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, server_selector, windows_of
-from ase_exporter.compare.windows import Mark, Span
+from ase_exporter.compare.windows import Span
 from ase_exporter.config.times import parse_moment
 from ase_exporter.errors import UserError
 
@@ -125,7 +126,7 @@ def marks(
     *,
     exporter: str | None = None,
     selector: str = "",
-) -> list[Mark]:
+) -> list[Change]:
     """The recorded changes and restarts of a server in order of time, as objects.
 
     exporter: URL of an exporter, to read its history instead of the metric in Prometheus.
@@ -178,7 +179,6 @@ def compare(
     spans: Sequence[Span],
     *,
     keys: Sequence[str] | None = None,
-    confidence: float = 0.95,
     selector: str = "",
 ) -> Comparison:
     """Compare windows measure by measure, with intervals and verdicts; `differences` makes a table of it.
@@ -191,7 +191,7 @@ def compare(
     start, end = min(span.start for span in spans), max(span.end for span in spans)
     found = marks(prometheus, server, start, end, selector=selector)
     matchers = server_selector(server, selector)
-    return compare_windows(prometheus, matchers, spans, keys=keys, confidence=confidence, marks=found)
+    return compare_windows(prometheus, matchers, spans, keys=keys, marks=found)
 
 
 def differences(comparison: Comparison) -> Table:

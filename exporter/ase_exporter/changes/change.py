@@ -12,6 +12,10 @@ from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, sho
 
 HOST = "host"
 ANNOTATION = "annotation"
+# Kinds of changes that do not affect how the server works: they end no window and get no verdict.
+HARMLESS_KINDS = (ANNOTATION, "counters_cleared")
+# The first words of annotations that hold the verdict on a change.
+VERDICT = "Verdict on "
 # docs/changes.md describes them.
 _SERVER_KINDS = (
     "option",
@@ -41,9 +45,9 @@ _CLOCK_SLACK = 5.0
 class Change:
     """Something that changed. Times are Unix times.
 
-    target: a target's name, or '' for the host or an annotation for all targets. at: when it happened, or was first
-    seen. not_before: time of the last snapshot that did not show it; None if `at` is exact. end: the end of a
-    finished region. failed: the annotated command failed.
+    id: '' if it comes from the metric, which has no ids. target: a target's name, or '' for the host or an annotation
+    for all targets. at: when it happened, or was first seen. not_before: time of the last snapshot that did not show
+    it; None if `at` is exact. end: the end of a finished region. failed: the annotated command failed.
     """
 
     id: str
@@ -63,25 +67,44 @@ class Change:
     def describe(self) -> str:
         """One line of text: what changed, from, to, by whom, and how exact the time is."""
         text = f"{self.name} (failed: {self.new})" if self.failed else ""
-        text = text or what_changed(self.kind, self.name, self.old, self.new)
+        text = text or self.brief
         if self.who:
             text += f", by {self.who}"
         if self.not_before is not None:
             text += f" (seen at {utc_text(self.at)}, not yet at {utc_text(self.not_before)})"
         return text
 
+    @property
+    def brief(self) -> str:
+        """The change in a few words: option max memory: 1 → 2."""
+        if self.kind == ANNOTATION:
+            return self.name
+        if self.kind in ("restart", "counters_cleared"):
+            return "server restarted" if self.kind == "restart" else "monitor counters cleared"
+        return f"{self.kind} {self.name}: {self.old or '(none)'} → {self.new or '(none)'}"
+
+    @property
+    def earliest(self) -> float:
+        """The earliest time at which it may have happened."""
+        return self.at if self.not_before is None else min(self.not_before, self.at)
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether this is a verdict on a change, not a change."""
+        return self.kind == ANNOTATION and self.name.startswith(VERDICT)
+
+    @property
+    def ref(self) -> str:
+        """What `ase-exporter compare --around` finds it by."""
+        return self.id or str(self)
+
+    def __str__(self) -> str:
+        moved = f" {self.old} -> {self.new}" if self.old or self.new else ""
+        return f"{self.kind}: {self.name}{moved}"
+
     def json(self) -> dict[str, Any]:
         """The JSON object of /changes and `ase-exporter changes --format json`."""
         return asdict(self) | {"tags": list(self.tags), "text": self.describe()}
-
-
-def what_changed(kind: str, name: str, old: str, new: str) -> str:
-    """The change in a few words: option max memory: 1 → 2."""
-    if kind == ANNOTATION:
-        return name
-    if kind in ("restart", "counters_cleared"):
-        return "server restarted" if kind == "restart" else "monitor counters cleared"
-    return f"{kind} {name}: {old or '(none)'} → {new or '(none)'}"
 
 
 def new_id() -> str:

@@ -26,9 +26,7 @@ def compare(
     runs: str | None = None,
     length: float = 1800.0,
     settle: float = 60.0,
-    step: float | None = None,
     measure: list[str] | None = None,
-    confidence: float = 0.95,
     exporter: str | None = None,
     selector: str = "",
     everything: bool = False,
@@ -39,8 +37,8 @@ def compare(
         raise UserError("--format html: expected a file with --output")
     require("numpy", "compare", "compare needs numpy")
     from ase_exporter.analysis.predicted import answer
+    from ase_exporter.compare.report import terminal
     from ase_exporter.compare.request import Request
-    from ase_exporter.compare.terminal import terminal
 
     request = Request(
         prometheus=prometheus,
@@ -54,9 +52,7 @@ def compare(
         runs=runs,
         length=length,
         settle=settle,
-        step=step,
         measures=measure,
-        confidence=confidence,
     )
     with progress_bar() as bar:
         task = bar.add_task("Querying Prometheus", total=None)
@@ -76,7 +72,7 @@ def as_text(result: "Comparison", form: Format, *, everything: bool = False) -> 
     """The comparison in a format. everything: as text, also the measures without evidence of a difference."""
     from ase_exporter.compare import report
     from ase_exporter.compare.html import comparison_page
-    from ase_exporter.compare.terminal import terminal
+    from ase_exporter.compare.report import terminal
 
     match form:
         case "terminal":

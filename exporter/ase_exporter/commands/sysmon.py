@@ -23,11 +23,17 @@ from ase_exporter.errors import UserError
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.pages.text import as_count
 from ase_exporter.sysmon.difference import Side, changes
-from ase_exporter.sysmon.encode import CSV_HEADING, as_json, csv_rows, series_entry
-from ase_exporter.sysmon.files import expand, read_files, reports_of
+from ase_exporter.sysmon.encode import (
+    CSV_HEADING,
+    OpenMetricsHistory,
+    as_json,
+    csv_rows,
+    series_entry,
+    series_text,
+)
 from ase_exporter.sysmon.metrics import families
+from ase_exporter.sysmon.report import expand, read_files, reports_of
 from ase_exporter.sysmon.runner import SampleError, take_sample
-from ase_exporter.sysmon.series import OpenMetricsHistory, series_text
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.terminal import completeness, print_comparison, print_report
 

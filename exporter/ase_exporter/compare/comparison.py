@@ -17,11 +17,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import Coverage, read_covered
 from ase_exporter.compare.measures import LOAD, Measure, measures
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, WindowDifference, compare
-from ase_exporter.compare.windows import Mark, Span, window_warnings
+from ase_exporter.compare.windows import Span, window_warnings
 from ase_exporter.errors import UserError
 
 # Range of a sample in scrape intervals: wherever it falls, it must contain the two scrapes that rate() needs.
@@ -92,10 +93,9 @@ class Comparison:
     selector: str
     spans: tuple[Span, ...]
     rows: tuple[ComparisonRow, ...]
-    confidence: float
     step: float
     warnings: tuple[str, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Change, ...] = ()
     predicted: str = ""
 
 
@@ -105,17 +105,15 @@ def compare_windows(
     spans: Sequence[Span],
     *,
     keys: Sequence[str] | None = None,
-    confidence: float = 0.95,
-    step: float | None = None,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[Change] = (),
     progress: Callable[[str, int, int], None] = lambda title, done, total: None,
 ) -> Comparison:
     """Compare windows of one server, or the windows of several (a selector a window).
 
-    selectors: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. step:
-    seconds between samples, by default the scrape interval, or more if that gives over MAX_SAMPLES. progress: called
-    with a measure's title, the number done and the total. marks: changes; only those in and between the windows count.
-    Of each window, the longest part without a gap is compared. Raises UserError if the windows cannot be compared.
+    selectors: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. progress:
+    called with a measure's title, the number done and the total. marks: changes; only those in and between the windows
+    count. A sample is taken every scrape interval, or less often if that gives over MAX_SAMPLES. Of each window, the
+    longest part without a gap is compared. Raises UserError if the windows cannot be compared.
     """
     if len(spans) < 2:
         raise UserError("expected at least two windows to compare")
@@ -125,7 +123,7 @@ def compare_windows(
     covered = [read_covered(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
     spans = [each.span for each in covered]
     interval = max(each.interval for each in covered)
-    step = max(step or interval, max(span.seconds for span in spans) / MAX_SAMPLES)
+    step = max(interval, max(span.seconds for span in spans) / MAX_SAMPLES)
     width = max(INTERVALS_PER_SAMPLE * interval, step)
     needed = (MIN_SAMPLES - 1) * step + width
     for span in spans:
@@ -145,7 +143,7 @@ def compare_windows(
     progress("", len(wanted), len(wanted))
     load = windows.get(LOAD, {}).get("", [None] * len(spans))
     rows = tuple(
-        _row(key, measure, name, row, load, confidence)
+        _row(key, measure, name, row, load)
         for key, measure in wanted.items()
         for name, row in windows[key].items()
     )
@@ -153,7 +151,6 @@ def compare_windows(
         selector=chosen[0],
         spans=tuple(spans),
         rows=rows,
-        confidence=confidence,
         step=step,
         warnings=(*window_warnings(spans, marks), *_load_warnings(spans, load, rows)),
         marks=tuple(marks),
@@ -212,7 +209,6 @@ def _row(
     name: str,
     windows: Sequence[WindowSamples | None],
     load: Sequence[WindowSamples | None],
-    confidence: float,
 ) -> ComparisonRow:
     def difference(before: WindowSamples | None, after: WindowSamples | None) -> WindowDifference | None:
         if before is None or after is None or min(len(before.values), len(after.values)) < MIN_SAMPLES:
@@ -223,7 +219,6 @@ def _row(
             after.values,
             good=measure.good,
             min_difference=measure.min_difference,
-            confidence=confidence,
             figures=None if unknown else (before.overall or 0.0, after.overall or 0.0),
         )
 

@@ -1,29 +1,15 @@
 """The HTML report of a comparison: what changed by how much, and when; everything else folded. Loads nothing."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
-from ase_exporter.compare.headline import changed_rows, headline
+from ase_exporter.compare.report import changed_rows, headline
 from ase_exporter.pages.render import render
 from ase_exporter.pages.time_chart import TimeChart, time_chart
 
 # Measures whose time line is shown.
 _TIME_LINES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class _Effect:
-    """A row of the table: the last window against the first. interval: its left, middle and right in the plot, in %."""
-
-    title: str
-    values: Sequence[str]
-    difference: str
-    verdict: str
-    at_equal_load: str
-    interval: tuple[float, float, float] | None
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -36,32 +22,23 @@ def comparison_page(comparison: Comparison) -> str:
         title=f"{comparison.selector}: {' / '.join(span.name for span in comparison.spans)}",
         headline=headline(comparison),
         comparison=comparison,
-        notes=[*report.findings(comparison), *comparison.warnings],
-        ends=(comparison.spans[0], comparison.spans[-1]),
-        effects=[_effect(row, reach) for row in changed],
+        effects=[(row, _places(row, reach)) for row in changed],
         reach=reach,
         charts=[_time_line(comparison, row) for row in changed[:_TIME_LINES]],
         others=len(others),
-        tables=report.tables(comparison),
-        method=report.method(comparison),
+        report=report,
     )
 
 
-def _effect(row: ComparisonRow, reach: float) -> _Effect:
-    difference, shown = row.against_first[-1], None
-    if difference and difference.difference and not math.isnan(difference.relative):
-        scale = difference.relative / difference.difference / reach
-        ends = (difference.low * scale, difference.difference * scale, difference.high * scale)
-        low, middle, high = (50 + 50 * max(-1.0, min(1.0, each)) for each in ends)
-        shown = (low, middle, high)
-    return _Effect(
-        row.title,
-        [report.value(row.measure, each) for each in (row.values[0], row.values[-1])],
-        report.interval(row.measure, difference),
-        row.verdict,
-        report.at_equal_load(row),
-        shown,
-    )
+def _places(row: ComparisonRow, reach: float) -> tuple[float, float, float] | None:
+    """Left, middle and right of the interval of the last window against the first in a plot, in % of its width."""
+    difference = row.against_first[-1]
+    if not difference or not difference.difference or math.isnan(difference.relative):
+        return None
+    scale = difference.relative / difference.difference / reach
+    ends = (difference.low * scale, difference.difference * scale, difference.high * scale)
+    low, middle, high = (50 + 50 * max(-1.0, min(1.0, each)) for each in ends)
+    return low, middle, high
 
 
 def _time_line(comparison: Comparison, row: ComparisonRow) -> tuple[str, TimeChart]:

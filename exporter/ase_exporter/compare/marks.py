@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ase_exporter.changes.annotate import ExporterClient
-from ase_exporter.changes.change import checked
+from ase_exporter.changes.change import Change, checked
 from ase_exporter.compare.prometheus import Labels, Prometheus
-from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
@@ -21,7 +20,7 @@ VISIBLE_AFTER = 900.0
 SAME_RESTART = 10.0
 
 
-def marks_from_prometheus(prometheus: Prometheus, selector: str, start: float, end: float) -> list[Mark]:
+def marks_from_prometheus(prometheus: Prometheus, selector: str, start: float, end: float) -> list[Change]:
     """The changes of a server or a host between two Unix times, from (ase|dbhost)_change_timestamp_seconds.
 
     At one time the metric keeps only the last of several changes with the same old and new value.
@@ -31,7 +30,9 @@ def marks_from_prometheus(prometheus: Prometheus, selector: str, start: float, e
     return _in_order(_paired((sample.labels, sample.value) for sample in samples), start, end)
 
 
-def marks_between(prometheus: Prometheus, selector: str, start: float, end: float, now: float) -> list[Mark]:
+def marks_between(
+    prometheus: Prometheus, selector: str, start: float, end: float, now: float
+) -> list[Change]:
     """All changes between two Unix times, also those whose series a later change has taken over."""
     by_time: defaultdict[float, list[tuple[Labels, float]]] = defaultdict(list)
     end_seen = min(now, end + VISIBLE_AFTER)
@@ -47,8 +48,8 @@ def with_restarts(
     start: float,
     end: float,
     now: float,
-    marks: Sequence[Mark] | None = None,
-) -> list[Mark]:
+    marks: Sequence[Change] | None = None,
+) -> list[Change]:
     """Changes and restarts of a server between two Unix times.
 
     marks: the changes, if they are known. Restarts that are not among them come from ase_start_timestamp_seconds.
@@ -59,7 +60,7 @@ def with_restarts(
     known = [mark.at for mark in found if mark.kind == "restart"]
     for at in sorted({float(at) for each in series for at in each.values if start <= at <= end}):
         if all(abs(at - other) > SAME_RESTART for other in known):
-            found.append(Mark(at, "restart", "server"))
+            found.append(Change("", "", "restart", "server", "", "", at))
             known.append(at)
     return sorted(found, key=lambda mark: mark.at)
 
@@ -68,7 +69,7 @@ def _metrics(selector: str) -> str:
     return f'__name__=~"(ase|dbhost)_change(_not_before)?_timestamp_seconds", {selector}'
 
 
-def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Mark]:
+def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Change]:
     """Changes from the two metrics of one moment, which have the same labels."""
     at: dict[tuple[str, ...], float] = {}
     not_before: dict[tuple[str, ...], float] = {}
@@ -79,15 +80,14 @@ def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Mark]:
     for (kind, name, old, new), value in at.items():
         earlier = not_before.get((kind, name, old, new), value)
         known = earlier if earlier < value else None
-        found.add(Mark(value, kind, name, old, new, not_before=known))
+        found.add(Change("", "", kind, name, old, new, value, known))
     return found
 
 
-def marks_from_exporter(url: str, target: str) -> list[Mark]:
+def marks_from_exporter(url: str, target: str) -> list[Change]:
     """All changes of a target in the exporter's history, with ids. Raises UserError if it cannot be read."""
     try:
-        changes = map(checked, ask_exporter(url, "/changes", {"format": "json", "target": target}))
-        found = {Mark(c.at, c.kind, c.name, c.old, c.new, c.id, c.not_before) for c in changes}
+        found = set(map(checked, ask_exporter(url, "/changes", {"format": "json", "target": target})))
     except (ValueError, TypeError) as error:
         raise UserError(f"--exporter: {without_credentials(url)}: not an answer of ase-exporter") from error
     return _in_order(found, 0.0, math.inf)
@@ -103,6 +103,6 @@ def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
         raise UserError(f"--exporter: {without_credentials(url)}: not an answer of ase-exporter") from None
 
 
-def _in_order(found: Iterable[Mark], start: float, end: float) -> list[Mark]:
+def _in_order(found: Iterable[Change], start: float, end: float) -> list[Change]:
     within = (mark for mark in found if not mark.is_verdict and start <= mark.at <= end)
     return sorted(within, key=lambda mark: (mark.at, mark.kind, mark.name))

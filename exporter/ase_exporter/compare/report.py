@@ -1,18 +1,38 @@
-"""Reports of a comparison as Markdown, CSV and JSON, with the same figures as on the terminal."""
+"""A comparison in one sentence, and as text for terminals, as Markdown, CSV and JSON, with the same figures in all."""
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 
-from ase_exporter.compare.comparison import SWEET_SPOT_TOLERANCE, Comparison, ComparisonRow, sweet_spot
-from ase_exporter.compare.headline import changed_rows, headline
-from ase_exporter.compare.measures import Measure
-from ase_exporter.compare.statistics import WindowDifference, WindowStatistics
-from ase_exporter.pages.text import as_second
+from rich.console import Group, RenderableType
+
+from ase_exporter.compare.comparison import (
+    EFFICIENCY,
+    SWEET_SPOT_TOLERANCE,
+    Comparison,
+    ComparisonRow,
+    sweet_spot,
+)
+from ase_exporter.compare.measures import LOAD, Measure
+from ase_exporter.compare.statistics import CONFIDENCE, WindowDifference, WindowStatistics
+from ase_exporter.pages.text import as_count, as_second
 from ase_exporter.untrusted.encoders import csv_lines, markdown_table
+from ase_exporter.untrusted.terminal import TextLine
 
 NO_DATA = "-"
+NO_EVIDENCE = "no evidence"
+# What is said of other measures, of one and of several.
+_OTHERS = {
+    "better": ("other is better", "others are better"),
+    "worse": ("other is worse", "others are worse"),
+    "changed": ("other changed", "others changed"),
+}
+# Measures of what users feel; throughput comes last, as it also falls when less is asked for.
+EFFECTS = ("response_time", EFFICIENCY, LOAD)
+_COLOURS = {"better": "green", "worse": "red", "changed": "yellow", NO_EVIDENCE: "dim"}
 CSV_HEADER = (
     *("measure", "name", "unit", "window", "start", "end", "value"),
     *("median", "spread", "samples", "difference", "low", "high", "verdict"),
@@ -26,6 +46,68 @@ class ReportTable:
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def changed_rows(comparison: Comparison) -> tuple[list[ComparisonRow], list[ComparisonRow]]:
+    """The rows that changed beyond chance in any window, throughput per CPU unit first, and the others."""
+
+    def changed(row: ComparisonRow) -> bool:
+        differences = (*row.steps, *row.against_first)
+        return any(each is not None and each.verdict != NO_EVIDENCE for each in differences)
+
+    ordered = sorted(comparison.rows, key=lambda row: row.key != EFFICIENCY)
+    return list(filter(changed, ordered)), list(filterfalse(changed, ordered))
+
+
+def headline(comparison: Comparison) -> str:
+    """What happened to response time and throughput, or to the first measure that changed; then the others."""
+    changed, _ = changed_rows(comparison)
+    unjudged = sum(row.against_first[-1] is None for row in comparison.rows)
+    if unjudged == len(comparison.rows):
+        return "No measure could be judged: too few samples in a window."
+    if not changed:
+        left = f" {unjudged} could not be judged." if unjudged else ""
+        return f"No measure changed beyond chance.{left}"
+    main = _main(changed)
+    count = Counter(row.verdict for row in comparison.rows if row is not main)
+    # Where less gets done, figures that fall are no gain.
+    less = main.verdict == "worse" and _fell(comparison)
+    words = ("worse",) if less else ("better", "worse", "changed")
+    others = [as_count(count[verdict], *_OTHERS[verdict]) for verdict in words if count[verdict]]
+    if less:
+        others.insert(0, f"transactions per second fell by {less:.1%}")
+    if count[NO_EVIDENCE]:
+        others.append(f"no evidence in {count[NO_EVIDENCE]}")
+    sentence = "; ".join([f"{main.title}: {_outcome(main)}", *others])
+    spot = sweet_spot(comparison)
+    return f"{sentence}; sweet spot: {spot.name}." if spot else f"{sentence}."
+
+
+def _main(changed: Sequence[ComparisonRow]) -> ComparisonRow:
+    """What users feel first: a loss before a gain."""
+    effects = [row for key in EFFECTS for row in changed if row.key == key]
+    order = (("worse", effects), ("better", effects), ("better worse changed", changed))
+    found = (row for verdicts, rows in order for row in rows if row.verdict in verdicts.split())
+    return next(found, changed[0])
+
+
+def _fell(comparison: Comparison) -> float:
+    """The share by which transactions per second fell beyond chance; 0 if they did not."""
+    for row in comparison.rows:
+        difference = row.against_first[-1]
+        if row.key == LOAD and difference and difference.verdict == "worse":
+            return -difference.relative
+    return 0.0
+
+
+def _outcome(row: ComparisonRow) -> str:
+    first, last = row.values[0], row.values[-1]
+    difference = row.against_first[-1]
+    if first is None or last is None or difference is None:
+        return "no data in one of the windows"
+    relative = "" if math.isnan(difference.relative) else f" by {abs(difference.relative):.1%}"
+    figures = f"{row.measure.show(first)} -> {row.measure.show(last)}"
+    return f"{difference.verdict}{relative if difference.verdict != NO_EVIDENCE else ''} ({figures})"
 
 
 def tables(comparison: Comparison) -> list[ReportTable]:
@@ -47,6 +129,41 @@ def tables(comparison: Comparison) -> list[ReportTable]:
         ReportTable(title, ("Measure", *columns), tuple((row.title, *cells(row)) for row in comparison.rows))
         for title, columns, cells in grids
     ]
+
+
+def terminal(comparison: Comparison, *, everything: bool = False) -> RenderableType:
+    """The report to print with rich, in 80 columns or less: the sentence, then the measures that changed beyond chance.
+
+    Each measure has a line of its own for its name, so that no name is cut. everything: also the measures without
+    evidence of a difference.
+    """
+    changed, others = changed_rows(comparison)
+    lines = [TextLine(headline(comparison), "bold"), TextLine("")]
+    lines += [TextLine(line) for line in preface(comparison)]
+    for row in (*changed, *(others if everything else ())):
+        lines += [TextLine(""), *_block(comparison, row)]
+    if others and not everything:
+        lines += [
+            TextLine(""),
+            TextLine(f"No evidence in {as_count(len(others), 'more measure')}: see --all.", "dim"),
+        ]
+    lines += [TextLine(""), *(TextLine(f"Note: {warning}", "yellow") for warning in comparison.warnings)]
+    lines += [TextLine(finding) for finding in findings(comparison)]
+    return Group(*lines, TextLine(method(comparison), "dim"))
+
+
+def _block(comparison: Comparison, row: ComparisonRow) -> Iterator[TextLine]:
+    yield TextLine(f"{row.title}: {row.verdict}", _COLOURS.get(row.verdict, ""))
+    if len(comparison.spans) == 2:
+        before, after = (value(row.measure, each) for each in row.values)
+        yield TextLine(f"  {before} -> {after}   {interval(row.measure, row.steps[0])}")
+        if equal := at_equal_load(row):
+            yield TextLine(f"  at equal load: {equal}")
+        return
+    for span, figure, step in zip(comparison.spans, row.values, (None, *row.steps), strict=True):
+        yield TextLine(f"  {span.name}")
+        difference = f"   {interval(row.measure, step)} {step.verdict}" if step else ""
+        yield TextLine(f"    {value(row.measure, figure)}{difference}")
 
 
 def markdown(comparison: Comparison) -> str:
@@ -80,7 +197,7 @@ def as_json(comparison: Comparison) -> str:
     content = {
         "headline": headline(comparison),
         "selector": comparison.selector,
-        "confidence": comparison.confidence,
+        "confidence": CONFIDENCE,
         "step_seconds": comparison.step,
         "windows": [
             {"name": span.name, "start": span.start, "end": span.end, "cuts": span.cuts}
@@ -133,7 +250,7 @@ def findings(comparison: Comparison) -> list[str]:
 def method(comparison: Comparison) -> str:
     """The method behind the verdicts, in one sentence."""
     return (
-        f"Verdicts at {comparison.confidence:.0%} confidence, from samples every {comparison.step:g} s; intervals by"
+        f"Verdicts at {CONFIDENCE:.0%} confidence, from samples every {comparison.step:g} s; intervals by"
         " block bootstrap of trimmed means."
     )
 

@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, compare_windows
 from ase_exporter.compare.marks import marks_from_exporter, marks_from_prometheus, with_restarts
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.windows import Mark, Span, around, between, parse_span
+from ase_exporter.compare.windows import Span, around, between, parse_span
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.encoders import promql
 
@@ -30,9 +31,7 @@ class Request:
     runs: str | None = None
     length: float = 1800.0
     settle: float = 60.0
-    step: float | None = None
     measures: Sequence[str] | None = None
-    confidence: float = 0.95
 
 
 def answer_from(
@@ -57,14 +56,12 @@ def answer_from(
         selectors * len(spans) if len(selectors) == 1 else selectors,
         spans,
         keys=request.measures,
-        confidence=request.confidence,
-        step=request.step,
         marks=marks,
         progress=progress,
     )
 
 
-def windows_of(server: Prometheus, request: Request, now: float) -> tuple[list[Mark], list[Span]]:
+def windows_of(server: Prometheus, request: Request, now: float) -> tuple[list[Change], list[Span]]:
     """The known changes of the (first) target, and the windows that the options mean. Raises UserError."""
     selector = server_selector(request.targets[0], request.selector)
     pair = request.before is not None or request.after is not None
@@ -81,13 +78,13 @@ def windows_of(server: Prometheus, request: Request, now: float) -> tuple[list[M
 def windows_around(
     server: Prometheus,
     selector: str,
-    mark: Mark,
-    marks: Sequence[Mark] | None,
+    mark: Change,
+    marks: Sequence[Change] | None,
     now: float,
     *,
     length: float,
     settle: float,
-) -> tuple[list[Mark], list[Span]]:
+) -> tuple[list[Change], list[Span]]:
     """The changes near a change, and the windows before and after it, without restarts.
 
     marks: all changes; None to read them from Prometheus. Raises UserError if neighbours leave no time.
@@ -100,7 +97,7 @@ def windows_around(
     return near, list(around(mark, near, now, length=length, settle=settle))
 
 
-def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
+def _spans(request: Request, marks: list[Change], now: float) -> list[Span]:
     """The windows, given in one of three ways."""
     if request.runs is not None:
         return between(marks, parse_span("runs", request.runs, now), settle=request.settle)
@@ -120,7 +117,7 @@ def server_selector(target: str, more: str = "") -> str:
     return ", ".join(part for part in (f"instance={promql(target)}", more) if part)
 
 
-def _find(marks: list[Mark], text: str) -> Mark:
+def _find(marks: list[Change], text: str) -> Change:
     found = [mark for mark in marks if text == mark.id] or [mark for mark in marks if text in str(mark)]
     if not found:
         newest = "; the newest: " + ", ".join(map(str, marks[-3:])) if marks else "; none is recorded"

@@ -10,11 +10,11 @@ Samples of a server are correlated in time, so ordinary tests report a differenc
 3. Interval: difference +- Student's t with as many degrees of freedom as there are independent blocks
    (Welch-Satterthwaite). Where the figures over the whole windows are known, their difference is the one reported,
    and the interval reaches from the smaller to the larger of both differences, so that it contains the reported one.
-4. Verdict: better or worse if the interval at `confidence` excludes zero and the difference is at least the
+4. Verdict: better or worse if the interval at CONFIDENCE excludes zero and the difference is at least the
    measure's minimum, else no evidence.
 
 On pairs without a difference, verdicts other than "no evidence" occur in at most about
-1 - confidence of all cases (tests check this for independent and for AR(1) noise).
+1 - CONFIDENCE of all cases (tests check this for independent and for AR(1) noise).
 """
 
 import math
@@ -30,6 +30,7 @@ Samples = NDArray[np.float64]
 Verdict = Literal["better", "worse", "no evidence", "changed"]
 Good = Literal["higher", "lower", "neither"]
 
+CONFIDENCE = 0.95
 MIN_SAMPLES = 8
 TRIM = 1 / 8
 RESAMPLES = 2000
@@ -75,7 +76,6 @@ def compare(
     *,
     good: Good,
     min_difference: float = 0.0,
-    confidence: float = 0.95,
     seed: int = 0,
     figures: tuple[float, float] | None = None,
 ) -> WindowDifference:
@@ -98,7 +98,7 @@ def compare(
     total = variances.sum()
     # Welch and Satterthwaite.
     freedom = total**2 / (variances**2 / freedoms).sum() if total else freedoms.sum()
-    reach = _student(confidence, freedom) * math.sqrt(total)
+    reach = _student(CONFIDENCE, freedom) * math.sqrt(total)
     low, high = min(difference, typical) - reach, max(difference, typical) + reach
     return WindowDifference(
         before=first,

@@ -6,14 +6,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from ase_exporter.changes.change import ANNOTATION, Change
+from ase_exporter.changes.change import ANNOTATION, HARMLESS_KINDS, VERDICT, Change
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.snapshot import shorten
 from ase_exporter.changes.store import StoreError
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
-from ase_exporter.compare.windows import HARMLESS_KINDS, VERDICT, Mark, groups_of_changes
+from ase_exporter.compare.windows import groups_of_changes
 from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.declared import OWN
@@ -58,10 +58,9 @@ class VerdictService:
             known = self._verdicts.get(target, {})
             # Verdicts on changes that the journal has dropped are dropped, too.
             self._verdicts[target] = {change.id: known[change.id] for change in recent if change.id in known}
-            marks = {_mark(change): change for change in recent}
             # Changes that nothing separates get one verdict, on the last of them.
-            for group in groups_of_changes(list(marks), self._config.settle):
-                change = marks[group[-1]]
+            for group in groups_of_changes(recent, self._config.settle):
+                change = group[-1]
                 due = change.at + self._config.settle + self._config.length
                 if due <= now and change.id not in self._verdicts[target]:
                     rows = await self._add_verdict(target, change, recent, now)
@@ -102,18 +101,11 @@ class VerdictService:
         config = self._config
         selector = config.selector.replace("{target}", target)
         with Prometheus(config.prometheus) as prometheus:
-            marks = [_mark(other) for other in recent]
             near, spans = windows_around(
-                prometheus, selector, _mark(change), marks, now, length=config.length, settle=config.settle
+                prometheus, selector, change, recent, now, length=config.length, settle=config.settle
             )
             found = compare_windows(prometheus, selector, spans, keys=config.measures, marks=near)
             return self._with_prediction(prometheus, found)
-
-
-def _mark(change: Change) -> Mark:
-    return Mark(
-        change.at, change.kind, change.name, change.old, change.new, change.id, not_before=change.not_before
-    )
 
 
 def verdict_text(change: Change, result: Comparison) -> str:

@@ -4,14 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ase_exporter.changes.change import ANNOTATION, what_changed
+from ase_exporter.changes.change import ANNOTATION, HARMLESS_KINDS, Change
 from ase_exporter.config.times import moment_option
 from ase_exporter.errors import UserError
-
-# The first words of annotations that hold the verdict on a change.
-VERDICT = "Verdict on "
-# Kinds of changes that do not affect how the server works: they end no window and get no verdict.
-HARMLESS_KINDS = (ANNOTATION, "counters_cleared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,46 +23,6 @@ class Span:
         return self.end - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A change at a time. id: '' if the mark comes from the metric, which has no ids.
-
-    at: when it happened, or was first seen. not_before: when it was not there yet; None if `at` is exact.
-    """
-
-    at: float
-    kind: str
-    name: str
-    old: str = ""
-    new: str = ""
-    id: str = ""
-    not_before: float | None = None
-
-    @property
-    def earliest(self) -> float:
-        """The earliest time at which it may have happened."""
-        return self.at if self.not_before is None else min(self.not_before, self.at)
-
-    @property
-    def is_verdict(self) -> bool:
-        """Whether this is a verdict on a change, not a change."""
-        return self.kind == ANNOTATION and self.name.startswith(VERDICT)
-
-    @property
-    def ref(self) -> str:
-        """What `--around` finds it by."""
-        return self.id or str(self)
-
-    @property
-    def described(self) -> str:
-        """What changed, as the history of changes describes it."""
-        return what_changed(self.kind, self.name, self.old, self.new)
-
-    def __str__(self) -> str:
-        moved = f" {self.old} -> {self.new}" if self.old or self.new else ""
-        return f"{self.kind}: {self.name}{moved}"
-
-
 def parse_span(name: str, text: str, now: float) -> Span:
     """A window from START..END, moments as `times.parse_moment` takes them. Raises UserError."""
     start, dots, end = text.partition("..")
@@ -81,7 +36,7 @@ def parse_span(name: str, text: str, now: float) -> Span:
 
 
 def around(
-    mark: Mark, marks: Sequence[Mark], now: float, *, length: float, settle: float
+    mark: Change, marks: Sequence[Change], now: float, *, length: float, settle: float
 ) -> tuple[Span, Span]:
     """Windows before and after a change, up to `length` seconds each, without other changes in them.
 
@@ -112,7 +67,7 @@ def around(
     return before, after
 
 
-def changes_together(mark: Mark, marks: Sequence[Mark], settle: float) -> list[Mark]:
+def changes_together(mark: Change, marks: Sequence[Change], settle: float) -> list[Change]:
     """The change and those that nothing separates from it: each follows another within `settle` seconds."""
     together, rest = [mark], [other for other in marks if other != mark]
     while True:
@@ -124,9 +79,9 @@ def changes_together(mark: Mark, marks: Sequence[Mark], settle: float) -> list[M
         rest = [other for other in rest if other not in near]
 
 
-def groups_of_changes(marks: Sequence[Mark], settle: float) -> list[list[Mark]]:
+def groups_of_changes(marks: Sequence[Change], settle: float) -> list[list[Change]]:
     """The changes in groups that nothing separates (`changes_together`), each in order of time, and so the groups."""
-    groups: list[list[Mark]] = []
+    groups: list[list[Change]] = []
     for mark in sorted(marks, key=lambda mark: mark.at):
         if not any(mark in group for group in groups):
             groups.append(changes_together(mark, marks, settle))
@@ -140,11 +95,11 @@ def cut(span: Span, *, start: float | None = None, end: float | None = None, rea
     return Span(span.name, start, end, (*span.cuts, f"{lost:,.0f} s less: {reason}"))
 
 
-def _extent(marks: Sequence[Mark]) -> tuple[float, float]:
+def _extent(marks: Sequence[Change]) -> tuple[float, float]:
     return min(mark.earliest for mark in marks), max(mark.at for mark in marks)
 
 
-def between(marks: Sequence[Mark], range_: Span, *, settle: float) -> list[Span]:
+def between(marks: Sequence[Change], range_: Span, *, settle: float) -> list[Span]:
     """The windows between the changes in a range, each named by the change that began it.
 
     Changes within `settle` seconds of each other count as one. The `settle` seconds after a change are left out.
@@ -159,7 +114,7 @@ def between(marks: Sequence[Mark], range_: Span, *, settle: float) -> list[Span]
     ]
 
 
-def window_warnings(spans: Sequence[Span], marks: Sequence[Mark]) -> list[str]:
+def window_warnings(spans: Sequence[Span], marks: Sequence[Change]) -> list[str]:
     """Warnings about windows: changes within them, and overlaps."""
     found = []
     for span in spans:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from ase_exporter.analysis.predicted import with_prediction
 from ase_exporter.compare.comparison import Comparison
-from ase_exporter.compare.headline import changed_rows, headline
-from ase_exporter.compare.report import findings, method
+from ase_exporter.compare.report import changed_rows, findings, headline, method
 from ase_exporter.compare.request import Request, answer_from
+from ase_exporter.compare.statistics import CONFIDENCE
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import Compared, FoundChanges
@@ -80,7 +80,7 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
     return Compared.of(
         server=arguments.server,
         headline=said(headline(comparison)),
-        confidence=comparison.confidence,
+        confidence=CONFIDENCE,
         step_seconds=comparison.step,
         windows=[replace(span, cuts=tuple(map(said, span.cuts))) for span in comparison.spans],
         changes=comparison.marks[:MAX_CHANGES],

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ase_exporter.analysis import Prometheus, marks
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import read_coverage
-from ase_exporter.compare.windows import Mark, Span
+from ase_exporter.compare.windows import Span
 from ase_exporter.mcp_server.answers import Certainty
 
 # Limits of one call of a tool.
@@ -34,7 +35,7 @@ class Sources:
         deadline = time.monotonic() + CALL_SECONDS
         return Prometheus(self.prometheus, timeout=REQUEST_SECONDS, max_bytes=MAX_BYTES, deadline=deadline)
 
-    def changes(self, prometheus: Prometheus, server: str, start: float, end: float) -> list[Mark]:
+    def changes(self, prometheus: Prometheus, server: str, start: float, end: float) -> list[Change]:
         """The changes of a server between two Unix times, in order of time."""
         return marks(prometheus, server, start, end, exporter=self.exporter, selector=self.selector)
 

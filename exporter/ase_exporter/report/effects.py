@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ase_exporter.analysis.predicted import with_prediction
+from ase_exporter.changes.change import HARMLESS_KINDS, Change
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.marks import with_restarts
 from ase_exporter.compare.measures import LOAD
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
-from ase_exporter.compare.windows import HARMLESS_KINDS, Mark, groups_of_changes
+from ase_exporter.compare.windows import groups_of_changes
 from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
@@ -32,7 +33,7 @@ class Effect:
     comparison: None if it was not possible; `reason` says why.
     """
 
-    marks: tuple[Mark, ...]
+    marks: tuple[Change, ...]
     comparison: Comparison | None = None
     reason: str = ""
 
@@ -60,7 +61,7 @@ class Effect:
         return sorted(found, key=lambda row: (row.key != EFFICIENCY, -row.size))
 
 
-def read_changes(server: Prometheus, selector: str, period: Period, scrape: float) -> list[Mark]:
+def read_changes(server: Prometheus, selector: str, period: Period, scrape: float) -> list[Change]:
     """All changes and restarts of a period, in order of time. scrape: seconds between scrapes."""
     found = with_restarts(server, selector, period.start, period.end, period.now)
     # A server that was started with the period has nothing before it to compare with.
@@ -68,7 +69,7 @@ def read_changes(server: Prometheus, selector: str, period: Period, scrape: floa
 
 
 def judge(
-    server: Prometheus, selector: str, marks: Sequence[Mark], now: float, scrape: float
+    server: Prometheus, selector: str, marks: Sequence[Change], now: float, scrape: float
 ) -> list[Effect]:
     """The effect of each group of changes, in order of time; of the last MAX_JUDGED groups.
 
@@ -83,7 +84,12 @@ def judge(
 
 
 def _effect(
-    server: Prometheus, selector: str, group: Sequence[Mark], marks: Sequence[Mark], now: float, scrape: float
+    server: Prometheus,
+    selector: str,
+    group: Sequence[Change],
+    marks: Sequence[Change],
+    now: float,
+    scrape: float,
 ) -> Effect:
     try:
         length = max(_AUTOMATIC.length, SCRAPES * scrape)

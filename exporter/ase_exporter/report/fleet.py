@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ase_exporter.analysis.diagnosing import FoundInSpan, found_by_span
+from ase_exporter.changes.change import HARMLESS_KINDS
 from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
-from ase_exporter.compare.windows import HARMLESS_KINDS
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS, Level
 from ase_exporter.errors import UserError

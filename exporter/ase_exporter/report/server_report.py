@@ -9,10 +9,11 @@ from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
 from ase_exporter.analysis.diagnosing import diagnose_window, found_by_span
 from ase_exporter.analysis.evidence import evidence
 from ase_exporter.analysis.profile import ProfileReader, ProfileTable, empty_tables
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import scrape_interval
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.compare.request import server_selector
-from ase_exporter.compare.windows import Mark, Span
+from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Diagnosis, Level
 from ase_exporter.diagnosis.load_profile import LoadRow
 from ase_exporter.errors import UserError
@@ -40,7 +41,7 @@ class HourAdvice:
     hour: Hour
     advice: Advice | None
     unknown: tuple[str, ...]
-    later: tuple[Mark, ...]
+    later: tuple[Change, ...]
 
     @property
     def hot(self) -> list[SpinlockFinding]:
@@ -60,7 +61,7 @@ class ServerReport:
     period: Period
     history: ServerHistory
     worst: tuple[Hour, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[Change, ...]
     effects: tuple[Effect, ...]
     alerts: tuple[AlertHistory, ...]
     alerts_recorded: bool
@@ -109,7 +110,7 @@ class ServerReport:
         return gaps.resolution(self.period, self.scrape)
 
     @property
-    def harmless(self) -> list[Mark]:
+    def harmless(self) -> list[Change]:
         """Annotations and cleared counters, which have no effect."""
         judged = {mark for effect in self.effects for mark in effect.marks}
         return [mark for mark in self.marks if mark not in judged]

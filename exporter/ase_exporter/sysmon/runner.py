@@ -7,13 +7,14 @@ checked, and a server that cleared them nevertheless is not sampled again. A ser
 import logging
 import random
 import threading
+import time
 from collections import Counter, defaultdict
+from contextlib import closing
 from typing import Protocol
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
 from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LedgerClient
-from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS, SysmonSettings
@@ -74,40 +75,21 @@ def take_sample(
     open_connection: Opener[Printing] = Connection.open,
 ) -> Report:
     """Run sp_sysmon once and read its report. Not for the main thread. Raises SampleError, UserError."""
-    login = Login(Endpoint.of(target), auth, open_connection, program=PROGRAM)
-    return _take_sample(target, login, seconds, section)
+    return _sample(
+        target, Login(Endpoint.of(target), auth, open_connection, program=PROGRAM), seconds, section
+    )
 
 
-def _take_sample(
-    target: Target,
-    login: Login[Printing],
-    seconds: int,
-    section: str | None = None,
-    clock: Clock = SYSTEM_CLOCK,
-) -> Report:
+def _sample(target: Target, login: Login[Printing], seconds: int, section: str | None = None) -> Report:
     lock = _under_way[target.host, target.port]
     if not lock.acquire(blocking=False):
         raise SampleError(target, "busy", "another sample of this server is under way")
     try:
-        return _sample(target, login, seconds, section, clock)
+        lines = _printed(target, login, seconds, section)
     except DatabaseError as error:
         raise SampleError(target, error.kind, str(error)) from error
     finally:
         lock.release()
-
-
-def _sample(
-    target: Target, login: Login[Printing], seconds: int, section: str | None, clock: Clock
-) -> Report:
-    now = clock.monotonic()
-    connection = login.open(now + CONNECTING)
-    try:
-        others = connection.query(OTHERS, now + 2 * CONNECTING)
-        if others and others[0][0]:
-            raise SampleError(target, "busy", "another exporter is taking a sample of this server")
-        lines = connection.query_messages(statement(seconds, section), clock.monotonic() + seconds + PRINTING)
-    finally:
-        connection.close()
     try:
         report = parse("\n".join(lines), only=SECTION_KEYWORDS.get(section or "", ""))
     except NotAReportError:
@@ -121,6 +103,15 @@ def _sample(
     return report
 
 
+def _printed(target: Target, login: Login[Printing], seconds: int, section: str | None) -> list[str]:
+    now = time.monotonic()
+    with closing(login.open(now + CONNECTING)) as connection:
+        others = connection.query(OTHERS, now + 2 * CONNECTING)
+        if others and others[0][0]:
+            raise SampleError(target, "busy", "another exporter is taking a sample of this server")
+        return connection.query_messages(statement(seconds, section), time.monotonic() + seconds + PRINTING)
+
+
 class SysmonRunner:
     """The schedule of one target."""
 
@@ -132,15 +123,13 @@ class SysmonRunner:
         open_connection: Opener[Printing] = Connection.open,
         ledger: LedgerClient | None = None,
         clock: Clock = SYSTEM_CLOCK,
-        timing: Timing = TIMING,
         halted: bool = False,
     ) -> None:
         """ledger: decides about logins. halted: a worker before this one found that sp_sysmon clears counters."""
         self.halted = halted
         self._target = target
-        endpoint = Endpoint.of(target)
         self._login: Login[Printing] = Login(
-            endpoint, auth, open_connection, program=PROGRAM, ledger=ledger, clock=clock, timing=timing
+            Endpoint.of(target), auth, open_connection, program=PROGRAM, ledger=ledger, clock=clock
         )
         self._settings = settings
         self._clock = clock
@@ -177,8 +166,7 @@ class SysmonRunner:
         """One sample; the outcome. Never raises."""
         report: Report | None = None
         try:
-            seconds = int(self._settings.duration)
-            report = _take_sample(self._target, self._login, seconds, clock=self._clock)
+            report = _sample(self._target, self._login, int(self._settings.duration))
             outcome = "ok"
         except (SampleError, UserError) as error:
             outcome = error.reason if isinstance(error, SampleError) else "secret_unreadable"

@@ -51,11 +51,6 @@ _LOG_ENTRY = re.compile(
 _INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
-def decode(data: bytes) -> str:
-    """The text of a file, gzipped or not; bytes of no known encoding become replacement characters."""
-    return "\n".join(open_lines(io.BytesIO(data)))
-
-
 def open_lines(file: BinaryIO) -> Iterator[str]:
     """The lines of a file without their ends, one at a time: memory does not grow with the file.
 

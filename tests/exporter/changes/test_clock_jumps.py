@@ -12,7 +12,7 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Part, Setting, encode
 from ase_exporter.changes.store import ChangeFilter
 from ase_exporter.clock import Clock
-from ase_exporter.compare.windows import Mark, around, changes_together
+from ase_exporter.compare.windows import around, changes_together
 from ase_exporter.config.changes import ChangesConfig
 
 
@@ -65,8 +65,8 @@ def test_a_restart_whose_time_is_off_by_an_hour_is_not_taken_for_exact(wrong: fl
 
 
 def test_changes_in_the_same_second_are_compared_together() -> None:
-    marks = [Mark(1000.0, "option", name, not_before=940.0) for name in "abc"]
-    other = Mark(5000.0, "option", "d", not_before=4940.0)
+    marks = [Change("", "", "option", name, "", "", 1000.0, not_before=940.0) for name in "abc"]
+    other = Change("", "", "option", "d", "", "", 5000.0, not_before=4940.0)
     for settle in (0.0, 60.0):
         for mark in marks:
             assert changes_together(mark, [*marks, other], settle) == marks

@@ -7,11 +7,9 @@ import numpy as np
 from rich.console import Console
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, WindowSamples
-from ase_exporter.compare.headline import headline
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.report import markdown
+from ase_exporter.compare.report import headline, markdown, terminal
 from ase_exporter.compare.statistics import compare
-from ase_exporter.compare.terminal import terminal
 from ase_exporter.compare.windows import Span
 
 LONG = "the cache of the tables of the department of things with long names"
@@ -43,7 +41,6 @@ RESULT = Comparison(
         row("throughput_per_cpu_unit", 91.1, 108.6),
         row("cache_contention", 0.021, 0.040, LONG),
     ),
-    confidence=0.95,
     step=15,
 )
 

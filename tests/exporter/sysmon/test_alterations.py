@@ -14,13 +14,12 @@ from statistics import mean
 
 import pytest
 from tests.exporter.sysmon.alterations import ALTERATIONS, SPLICES
-from tests.exporter.sysmon.samples import parse_all
+from tests.exporter.sysmon.samples import decode, parse_all
 from tests.exporter.sysmon.simulated import LAYOUTS, simulated_report
 from tests.paths import SHARED
 
 from ase_exporter.sysmon.report import NotAReportError
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, Report
-from ase_exporter.sysmon.text import decode
 
 FOLDER = SHARED / "ase" / "sysmon"
 REAL = sorted(path.name for path in FOLDER.glob("real-*.txt"))

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from tests.exporter.sysmon import samples
-from tests.exporter.sysmon.samples import parse_all, row, section, table
+from tests.exporter.sysmon.samples import decode, parse_all, row, section, table
 from tests.exporter.sysmon.simulated import simulated_report
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.sysmon import report as sysmon_report
 from ase_exporter.sysmon.metrics import headline_values
 from ase_exporter.sysmon.report import NotAReportError, parse, read_reports
-from ase_exporter.sysmon.text import decode, open_lines
+from ase_exporter.sysmon.text import open_lines
 
 CASES = load_yaml(Path(__file__).with_name("rows.yaml").read_text())
 
