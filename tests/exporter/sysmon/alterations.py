@@ -7,7 +7,10 @@ import quopri
 import random
 import re
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.sysmon.grammar import grammar
 
 Alteration = Callable[[str, random.Random], str | bytes]
@@ -15,7 +18,6 @@ NUMBER = re.compile(r"(?<![\w./:,-])-?\d+(?:\.\d+)?(?![\w./:,-])")
 # Of a row: its label and all of its figures.
 ROW = re.compile(r"^(?P<label> *\S.*?)(?P<values>(?: {2,}(?:-?\d[\d.]*|n/a|\*+)(?: %)?){2,} *)$")
 RULE = re.compile(r"^ *[-=]{2}[-= ]*$")
-TITLES = re.compile(r" +(?:per sec +per xact +count(?: +% of total)?)(?= *$)")
 
 
 def _lines(change: Callable[[str], str]) -> Alteration:
@@ -24,10 +26,6 @@ def _lines(change: Callable[[str], str]) -> Alteration:
 
 def _numbered(form: Callable[[int, str], str]) -> Alteration:
     return lambda text, rng: "\n".join(form(at, line) for at, line in enumerate(text.split("\n"), 1))
-
-
-def _prefix(prefix: str) -> Alteration:
-    return _lines(lambda line: prefix + line)
 
 
 def _kept(keep: Callable[[str], object]) -> Alteration:
@@ -161,48 +159,22 @@ def _folded(width: int, margin: str = "") -> Alteration:
     return _lines(fold)
 
 
-_ANSI = "\x1b[1;32m"
 ALTERATIONS: dict[str, dict[str, Alteration]] = {
     "layout": {
         "original": _lines(lambda line: line),
-        "stripped": _lines(str.strip),
-        "stripped left": _lines(str.lstrip),
-        "stripped right": _lines(str.rstrip),
-        "indented": _prefix("    "),
-        "indented by a tab": _prefix("\t"),
-        "double spaced": _lines(lambda line: line + "\n"),
-        "triple spaced": _lines(lambda line: line + "\n\n"),
         "blank lines removed": _kept(str.strip),
         "rules removed": _kept(lambda line: not RULE.match(line)),
         "dashes removed": _kept(lambda line: not RULE.match(line) or "=" in line),
-        "em dashes": _lines(lambda line: line.replace("-", "—") if RULE.match(line) else line),
-        "box rules": _lines(lambda line: line.replace("-", "─") if RULE.match(line) else line),
-        "underscores": _lines(lambda line: line.replace("-", "_") if RULE.match(line) else line),
-        "short rules": _lines(lambda line: "---" if RULE.match(line) else line),
         "blanks squeezed": _lines(lambda line: " ".join(line.split())),
-        "gaps doubled": _lines(lambda line: line.replace("  ", "    ")),
         "tabs for gaps": _lines(lambda line: re.sub(r"(?<=\S) {2,}", "\t", line.expandtabs().strip())),
-        "form feeds": _every(50, "\f"),
-        "page headers": _every(55, "", "PROD_DS sp_sysmon              Page {} of 40", ""),
-        "page footers": _every(55, "- {} -"),
-        "page dates": _every(60, "Report of database team   2024-03-01 12:00   {}"),
-        "column titles repeated": _every(45, " " * 33 + "per sec      per xact       count  % of total"),
-        "column titles removed": _lines(lambda line: TITLES.sub("", line)),
-        "blank lines added": _every(5, ""),
-        "dots at the end": _lines(lambda line: line.rstrip() + " ."),
         "dot leaders": _values(
             lambda text: re.sub(r"^ {3,}", lambda m: " " + "." * (len(m[0]) - 2) + " ", text)
         ),
-        "colons after labels": _values(lambda text: ":" + text),
         "upper case": _lines(str.upper),
         "lower case": _lines(str.lower),
         "lines joined in pairs": _pairs,
         "folded at 80": _folded(80, "    "),
         "folded at 72": _folded(72),
-        "figures on lines of their own": _values(lambda text: "\n" + text.strip()),
-        "percent glued": _lines(lambda line: line.replace(" %", "%")),
-        "NA": _lines(lambda line: line.replace("n/a", " NA")),
-        "NULL": _lines(lambda line: line.replace(" n/a", "NULL")),
     },
     "encoding": {
         "CR LF": lambda text, rng: text.replace("\n", "\r\n").encode(),
@@ -212,9 +184,6 @@ ALTERATIONS: dict[str, dict[str, Alteration]] = {
         "UTF-16 LE": lambda text, rng: text.encode("utf-16-le"),
         "UTF-16 BE": lambda text, rng: text.encode("utf-16-be"),
         "UTF-16": lambda text, rng: text.encode("utf-16"),
-        "no-break blanks": _lines(lambda line: line.replace(" ", "\xa0")),
-        "narrow blanks": _lines(lambda line: line.replace(" ", "\u202f")),
-        "figure blanks": _lines(lambda line: line.replace(" ", "\u2007")),
         "gzip": lambda text, rng: gzip.compress(text.encode(), 1),
         "HTML pre": lambda text, rng: _html(f"<pre>{html.escape(text)}</pre>"),
         "HTML nbsp": lambda text, rng: _html(
@@ -232,60 +201,13 @@ ALTERATIONS: dict[str, dict[str, Alteration]] = {
         "JSON field": lambda text, rng: json.dumps({"host": "db1", "message": text}),
         "JSON lines": lambda text, rng: "\n".join(json.dumps({"text": line}) for line in text.split("\n")),
         "escaped line ends": lambda text, rng: text.replace("\n", "\\n"),
-        "zero-width blanks": _lines(lambda line: line.replace(" ", "\u200b ", 1)),
-        "ANSI colours": _lines(lambda line: f"{_ANSI}{line}\x1b[0m"),
         "ANSI figures": _values(lambda text: NUMBER.sub(lambda match: f"\x1b[33m{match[0]}\x1b[m", text)),
-        "ANSI erase": _lines(lambda line: line + "\x1b[K"),
-        "bell": _lines(lambda line: "\x07" + line),
         "full-width digits": _values(
             lambda text: text.translate({ord(str(d)): 0xFF10 + d for d in range(10)})
         ),
-        "typographic apostrophes": _lines(lambda line: line.replace("'", "\u2019")),
-    },
-    "separators": {
-        "1,234.5": _locale(","),
-        "1'234.5": _locale("'"),
-        "1\u2019234.5": _locale("\u2019"),
-        "1_234.5": _locale("_"),
-        "1 234.5": _locale(" "),
-        "1\xa0234.5": _locale("\xa0"),
-        "1\u202f234.5": _locale("\u202f"),
-        "1,23,456.7": _locale(",", form="indian"),
-        "1.234,5": _locale(".", ","),
-        "1 234,5": _locale(" ", ","),
-        "1\u202f234,5": _locale("\u202f", ","),
-        "1'234,5": _locale("'", ","),
-        "1234,5": _locale("", ","),
-        "CSV, quoted": _joined(",", '"'),
-        "CSV, quoted with semicolons": _joined(";", '"'),
-        "CSV, commas": _joined(","),
-        "CSV, semicolons": _joined(";"),
-        "tab-separated": _joined("\t"),
-        "Markdown table": _joined(" | ", start="| ", end=" |"),
-        "Markdown table, bold": _joined(" | ", start="| **", end=" |"),
-        "pipes": _joined(" | "),
     },
     "wrappers": {
-        **{
-            f"prefix {prefix!r}": _prefix(prefix)
-            for prefix in ("> ", ">> ", "> > ", "| ", "# ", "// ", "+", "    > ")
-        },
-        "cat -n": _numbered(lambda at, line: f"{at:6d}\t{line}"),
-        "grep -n": _numbered(lambda at, line: f"{at}:{line}"),
-        "grep -Hn": _numbered(lambda at, line: f"sysmon.txt:{at}:{line}"),
         "cat -A": _lines(lambda line: line.replace("\t", "^I") + "$"),
-        "date and time": _numbered(
-            lambda at, line: f"2024-03-01 12:{at // 60 % 60:02d}:{at % 60:02d} {line}"
-        ),
-        "[time]": _numbered(lambda at, line: f"[12:{at // 60 % 60:02d}:{at % 60:02d}] {line}"),
-        "ISO time": _numbered(
-            lambda at, line: f"2024-03-01T12:{at // 60 % 60:02d}:{at % 60:02d}.123Z {line}"
-        ),
-        "syslog": _numbered(
-            lambda at, line: f"Mar  1 12:{at // 60 % 60:02d}:{at % 60:02d} db1 sysmon[4711]: {line}"
-        ),
-        "time |": _numbered(lambda at, line: f"12:{at // 60 % 60:02d}:{at % 60:02d} | {line}"),
-        "kubectl": _prefix("[pod/ase-0/sysmon] "),
         "docker json-file": _lines(
             lambda line: json.dumps(
                 {"log": line + "\n", "stream": "stdout", "time": "2024-03-01T12:00:00.1Z"}
@@ -293,22 +215,6 @@ ALTERATIONS: dict[str, dict[str, Alteration]] = {
         ),
         "logfmt": _lines(lambda line: f"time=2024-03-01T12:00:00Z level=info msg={json.dumps(line)}"),
         "journald": _lines(lambda line: json.dumps({"PRIORITY": "6", "MESSAGE": line})),
-        "tmux": _lines(lambda line: f"│{line:<80}│"),
-        "ASCII box": _lines(lambda line: f"| {line:<80} |"),
-        "code fence": lambda text, rng: f"Hi all, see below\n```\n{text}\n```\nCheers",
-        "inline code": _lines(lambda line: f"`{line}`"),
-        "chat": _prefix("[10:11 AM] dba.joe: "),
-        "isql prompts": lambda text, rng: f'1> sp_sysmon "00:01:00"\n2> go\n{text}(return status = 0)\n1> ',
-        "row counts": _every(60, "(1 row affected)"),
-        "rows modified": _every(60, "0 row(s) modified."),
-        "repeated messages": _every(60, "last message repeated 3 times"),
-        "dbcc": _every(80, "DBCC execution completed. If DBCC printed error messages, contact a user."),
-        "script": lambda text, rng: (
-            f"Script started on Fri Mar  1 12:00:00 2024\n{text}\nScript done on 2024-03-01\n"
-        ),
-        "signature": lambda text, rng: f"{text}\n-- \nJoe, DBA\n+1 555 1234567\n",
-        "HTML comment": lambda text, rng: f"<!--\n{text}\n-->\n",
-        "CDATA": lambda text, rng: f"<report><![CDATA[\n{text}\n]]></report>\n",
     },
     "loss": {
         "end lost": lambda text, rng: text[: rng.randrange(len(text) // 2, len(text) - 100)],
@@ -326,11 +232,7 @@ ALTERATIONS: dict[str, dict[str, Alteration]] = {
         "five rows lost": _lost(lambda count: 5, ROW.match),
         "lines lost": _lost(lambda count: count // 50, str.strip),
         "every tenth line lost": _numbered(lambda at, line: "" if at % 10 == 0 else line),
-        "cut at column 70": _lines(lambda line: line[:70]),
-        "cut at column 60": _lines(lambda line: line[:60]),
-        "labels lost": _lines(lambda line: line[28:]),
         "counts lost": _lines(lambda line: line[:57] + " " * 10 + line[67:]),
-        "a figure of each row lost": _values(lambda text: re.sub(r"^ +\S+", "", text)),
         "figures lost": _digits(lambda number, rng: " ", 10),
     },
     "digits": {
@@ -344,11 +246,34 @@ ALTERATIONS: dict[str, dict[str, Alteration]] = {
         "10 times": _digits(lambda number, rng: number + "0", 10),
         "O for 0": _values(lambda text: text.replace("10", "1O", 1)),
         "l for 1": _values(lambda text: text.replace("1", "l", 1)),
-        "decimal points lost": _values(lambda text: text.replace(".", "")),
-        "columns swapped": _values(lambda text: re.sub(r"^( +\S+)( +\S+)", r"\2\1", text)),
         "signs": _digits(lambda number, rng: "-" + number, 10),
     },
 }
+
+
+def _load() -> None:
+    """Add those of alterations.yaml."""
+    makers: dict[str, Callable[..., Alteration]] = {
+        "formats": lambda form: _numbered(
+            lambda at, line: form.format(line=line, at=at, minute=at // 60 % 60, second=at % 60)
+        ),
+        "texts": lambda form: lambda text, rng: form.format(text=text),
+        "pages": lambda what: _every(*what),
+        "lines": lambda what: _lines(partial(re.sub, *what)),
+        "rules": lambda what: _lines(
+            lambda line: re.sub(what[0], what[1], line) if RULE.match(line) else line
+        ),
+        "values": lambda what: _values(partial(re.sub, *what)),
+        "numbers": lambda what: _locale(*what),
+        "cells": lambda what: _joined(*what),
+    }
+    for way, classes in load_yaml(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).items():
+        for group, kinds in classes.items():
+            known = ALTERATIONS.setdefault(group, {})
+            known |= {name: makers[way](what) for name, what in kinds.items()}
+
+
+_load()
 
 
 def _interleaved(one: str, two: str, rng: random.Random) -> str:
