@@ -22,8 +22,7 @@ from tests.simulator.tds.running import running
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.demo.ports import HOST
-from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.processes import HOST, Processes
 from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult

@@ -20,8 +20,7 @@ from tests.benchmarks.test_rule_evaluation import prometheus_configuration, scra
 from tests.ports import free_block
 
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.demo.ports import HOST
-from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.processes import HOST, Processes
 from ase_exporter.metrics.exposition import escape_label, format_number
 from ase_exporter.metrics.families import Family
 

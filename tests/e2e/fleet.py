@@ -24,8 +24,7 @@ from tests.programs import answers, eventually
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus, Sample
-from ase_exporter.demo.ports import HOST
-from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.processes import HOST, Processes
 from ase_exporter.demo.webhook import Webhook
 
 SCALE_OUT = REPOSITORY / "deploy" / "scale-out"

@@ -22,7 +22,7 @@ from tests.programs import answers, eventually, listening
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.demo import scaling
-from ase_exporter.demo.ports import HOST
+from ase_exporter.demo.processes import HOST
 from ase_exporter.demo.webhook import Notification, Webhook
 
 ALERTMANAGER = DEPLOY / "alertmanager"

@@ -21,11 +21,9 @@ from tests.programs import eventually
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.demo.ports import HOST, Ports
-from ase_exporter.demo.processes import Processes
-from ase_exporter.demo.replay import CACHES, measured
+from ase_exporter.demo.processes import HOST, Ports, Processes
+from ase_exporter.demo.replay import CACHES, Scenario, measured
 from ase_exporter.demo.scaling import Pace
-from ase_exporter.demo.scenario import Scenario
 from ase_exporter.demo.stack import LOGIN, Stack
 from ase_exporter.demo.webhook import Notification, Webhook
 

@@ -1,16 +1,49 @@
-"""Child processes: starts each with a log file of its own, detects early exits, stops all."""
+"""Child processes and their ports: checks that these are free, starts each process, detects early exits, stops all."""
 
 import contextlib
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Self
 
 from ase_exporter.errors import UserError
 
+HOST = "127.0.0.1"
 STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The port of each process on 127.0.0.1: one block of consecutive ones."""
+
+    exporter: int
+    simulator: int
+    prometheus: int
+    alertmanager: int
+    node_exporter: int
+    webhook: int
+    grafana: int
+
+    @classmethod
+    def from_base(cls, base: int) -> Self:
+        """Assign consecutive ports from `base`. Raises UserError if one is invalid or in use."""
+        count = len(fields(cls))
+        if not 1024 <= base <= 65536 - count:
+            raise UserError(f"demo: --port-base {base}: expected 1024 to {65536 - count}")
+        ports = cls(*range(base, base + count))
+        for user, port in asdict(ports).items():
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind((HOST, port))
+                except OSError as error:
+                    taken = f"port {port} (for the {user}) is not free: {error.strerror}"
+                    raise UserError(f"demo: {taken}; move all with --port-base") from None
+        return ports
 
 
 class Processes:

@@ -12,12 +12,9 @@ from rich.live import Live
 from ase_exporter.ase.connection import Endpoint
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.demo import view
-from ase_exporter.demo.page import replay_page
-from ase_exporter.demo.ports import HOST, Ports
-from ase_exporter.demo.processes import Processes
-from ase_exporter.demo.replay import measured, published, results
+from ase_exporter.demo.processes import HOST, Ports, Processes
+from ase_exporter.demo.replay import Scenario, measured, published, results
 from ase_exporter.demo.scaling import Pace
-from ase_exporter.demo.scenario import Scenario
 from ase_exporter.demo.stack import LOGIN, RUN_SECONDS, Stack
 from ase_exporter.demo.webhook import Webhook
 from ase_exporter.errors import UserError
@@ -64,7 +61,7 @@ def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
             page = work / "replay.html"
             if runs:
                 page.write_text(
-                    replay_page(
+                    view.replay_page(
                         prometheus,
                         runs,
                         webhook.notifications(),

@@ -15,8 +15,7 @@ import httpx2
 import yaml
 
 from ase_exporter import assets
-from ase_exporter.demo.ports import HOST, Ports
-from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.processes import HOST, Ports, Processes
 from ase_exporter.demo.scaling import Pace, scaled_alertmanager, scaled_prometheus, scaled_rules
 from ase_exporter.errors import MissingExtraError, UserError
 

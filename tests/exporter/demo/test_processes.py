@@ -1,13 +1,14 @@
-"""Child processes of the demo end with it; an earlier exit is reported."""
+"""Child processes of the demo end with it, an earlier exit is reported, and their ports are free."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
-from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.processes import HOST, Ports, Processes
 from ase_exporter.errors import UserError
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -33,3 +34,18 @@ def test_a_process_that_ended_by_itself_is_reported_with_its_last_line(tmp_path:
 def test_a_missing_program_is_reported_with_the_command_that_installs_it(tmp_path: Path) -> None:
     with Processes(tmp_path) as processes, pytest.raises(UserError, match=r"cannot start one.*make demo"):
         processes.start("one", ["/nowhere/program"], os.environ)
+
+
+def test_a_busy_port_is_named_with_its_process() -> None:
+    with socket.socket() as busy:
+        busy.bind((HOST, 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        with pytest.raises(UserError, match=rf"port {port} \(for the exporter\) is not free.*--port-base"):
+            Ports.from_base(port)
+
+
+def test_an_invalid_base_is_rejected() -> None:
+    for base in (-1, 0, 80, 65530, 70000):
+        with pytest.raises(UserError, match="expected 1024 to"):
+            Ports.from_base(base)
