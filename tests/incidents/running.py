@@ -19,7 +19,7 @@ from tests.exporter.top.watching import SCENARIOS, watched
 from ase_exporter.assets import load_yaml
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
-from ase_exporter.diagnosis.blockers import BLOCKED
+from ase_exporter.diagnosis.diagnose import BLOCKED
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.metrics.families import Family, Kind
 from ase_exporter.sessions.session import Session, Snapshot

@@ -9,9 +9,9 @@ from functools import cached_property
 from ase_exporter.compare.coverage import read_coverage
 from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError, range_text
 from ase_exporter.compare.windows import Span
-from ase_exporter.diagnosis.blockers import BLOCKED
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import (
+    BLOCKED,
     NO_BASELINE,
     NOT_KNOWN,
     STARTING,

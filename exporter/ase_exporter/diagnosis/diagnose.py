@@ -6,9 +6,9 @@ from statistics import fmean
 from typing import Literal
 
 from ase_exporter.diagnosis.account import Account, account_of
-from ase_exporter.diagnosis.blockers import root_blockers
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, Bounds, FindingDefinition, catalogue, threshold
 from ase_exporter.diagnosis.measures import Measure, Measures, Readings, read_measures, shown, wait_seconds
+from ase_exporter.sessions.blocking import chain_heads
 
 Level = Literal["bad", "warn", "good", "none"]
 Confidence = Literal["high", "medium", "low"]
@@ -17,6 +17,7 @@ WORKS, IDLE, NOT_KNOWN, STARTING = "works", "idle", "not_known", "starting"
 TOO_FEW = "too few samples"
 NOT_COMPARED = "not compared with before"
 SECONDS_PER_SPIN = "spinlock.seconds_per_spin"
+BLOCKED = "ase_blocked_process_seconds"
 # Ranks of states without a finding: what comes first on a list of servers comes first here.
 STATE_RANKS = {NOT_KNOWN: -1.0, WORKS: -2.0, IDLE: -3.0, STARTING: -4.0}
 # What a finding that does not stop work counts more than its share.
@@ -122,7 +123,7 @@ def diagnose(
     """The diagnosis of one window. own: values that replace parameters, such as the measured cost of a spin."""
     measures = read_measures(readings, baseline.measures, own)
     account = account_of(measures, *wait_seconds(readings))
-    judge = _Judge(measures, account, baseline, root_blockers(readings), own)
+    judge = _Judge(measures, account, baseline, _root_blockers(readings), own)
     findings: list[Finding] = []
     unknown: list[Unknown] = []
     for order, (name, definition) in enumerate(catalogue().findings.items()):
@@ -137,6 +138,17 @@ def diagnose(
     return Diagnosis(
         state, word, text, level, tuple(findings), tuple(unknown), account, measures, readings.source
     )
+
+
+def _root_blockers(readings: Readings) -> list[str]:
+    """The processes (spid) that block others and are not blocked, as the collector `blocking` shows them.
+
+    First comes whom others have waited for longest, in sum: short waits that end by themselves are usual.
+    """
+    if readings.unknown(BLOCKED, is_rate=False):
+        return []
+    rows = [(labels, seconds) for labels, seconds in readings.values(BLOCKED) if labels["spid"] != "rest"]
+    return chain_heads([(labels["spid"], labels["blocked_by"], seconds) for labels, seconds in rows])
 
 
 def baseline_of(usual: Diagnosis) -> Baseline:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ase_exporter.changes.change import Change
-from ase_exporter.diagnosis.blockers import BLOCKED
-from ase_exporter.diagnosis.diagnose import TOO_FEW
+from ase_exporter.diagnosis.diagnose import BLOCKED, TOO_FEW
 from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.metrics.families import Family
 from ase_exporter.sessions.session import Snapshot
