@@ -107,7 +107,6 @@ class CaptureHeader:
     """Where a capture comes from.
 
     created: UTC, ISO 8601. names: `pseudonyms` or `kept`. driver: versions of pyodbc, the driver manager and FreeTDS.
-    statements_digest: of the statements that the exporter could send when it recorded the capture, '' if unknown.
     """
 
     exporter: str
@@ -116,7 +115,6 @@ class CaptureHeader:
     interval: Seconds
     names: Literal["pseudonyms", "kept"] = "kept"
     driver: Mapping[str, str] | None = None
-    statements_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

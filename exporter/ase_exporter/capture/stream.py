@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from ase_exporter.capture.file import (
     MAX_SIZE,
@@ -46,12 +46,6 @@ class CaptureWriter:
             raise UserError(f"--record {path}: {error.strerror}") from None
         self._tail = len(self._head(1))
         self._write(0, self._head(1) + self._end())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def add(self, statements: Sequence[Execution]) -> None:
         """Append the statements of scrapes, unless the file is full."""

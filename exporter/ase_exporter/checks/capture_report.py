@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
-from ase_exporter.capture.statements import statements_digest
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
@@ -46,7 +46,7 @@ def _lines(path: Path, capture: Capture, catalogue: Catalogue, report: TargetRep
     if facts.version.banner:
         yield f"- Banner: `{facts.version.banner}`"
     yield f"- Recorded {header.created} by ase-exporter {header.exporter}, {header.scrapes} scrapes"
-    if header.statements_digest != statements_digest(catalogue):
+    if header.exporter != version("ase-exporter"):
         yield "- Recorded by another version: statements that changed since are not in the capture"
     if header.driver:
         yield "- Driver: " + ", ".join(f"{name} {text}" for name, text in header.driver.items())

@@ -96,7 +96,7 @@ def _samplers(
         return [TargetSampler(loaded, target, catalogue, interval, groups=groups) for target in targets]
     if len(targets) > 1:
         raise UserError("--record: records one server; choose it by --target")
-    recording = Recording(record, catalogue, interval)
+    recording = Recording(record, interval)
     opened, save = recording.recorder.open, recording.save
     return [
         TargetSampler(

@@ -11,7 +11,6 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.capture.file import LOGIN, Capture, CaptureHeader, Execution
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
 from ase_exporter.capture.recording import Recorder
-from ase_exporter.capture.statements import statements_digest
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
 from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, read_facts
 from ase_exporter.catalogue.facts import SERVER
@@ -39,9 +38,7 @@ class Recording:
     Raises UserError if the file cannot be written.
     """
 
-    def __init__(
-        self, path: Path, catalogue: Catalogue, interval: float, clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, path: Path, interval: float, clock: Clock = SYSTEM_CLOCK) -> None:
         if path.exists():
             raise UserError(f"--record {path}: exists already; expected a new file")
         self.recorder = Recorder(clock)
@@ -50,7 +47,6 @@ class Recording:
             created=datetime.fromtimestamp(clock.time(), UTC).isoformat(timespec="milliseconds"),
             scrapes=1,
             interval=interval,
-            statements_digest=statements_digest(catalogue),
         )
         self._writer = CaptureWriter(path, header)
 

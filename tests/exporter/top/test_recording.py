@@ -12,7 +12,7 @@ from tests.exporter.capture.recorded import record as record_capture
 from tests.exporter.top.watching import catalogue, one_step, watched
 
 from ase_exporter.capture import stream
-from ase_exporter.capture.file import CaptureHeader, Execution, Failure, Result, load
+from ase_exporter.capture.file import Capture, CaptureHeader, Execution, Failure, Result, dump, load
 from ase_exporter.capture.session import Plan
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
 from ase_exporter.errors import UserError
@@ -38,7 +38,7 @@ def figures(given: Frame) -> dict[str, Any]:
 
 
 def recorded(path: Path, scenario: str, *after: float) -> list[Frame]:
-    with watched(scenario, record=lambda clock: Recording(path, catalogue(), 2.0, clock)) as watching:
+    with watched(scenario, record=lambda clock: Recording(path, 2.0, clock)) as watching:
         return [watching.frame(), *(watching.frame(seconds) for seconds in after)]
 
 
@@ -65,7 +65,7 @@ def sessions(shown: Frame) -> tuple[Session, ...]:
 
 def test_changes_outages_and_recoveries_are_shown_again(tmp_path: Path) -> None:
     path = tmp_path / "incident.capture.gz"
-    with watched("quiet-oltp", record=lambda clock: Recording(path, catalogue(), 2.0, clock)) as watching:
+    with watched("quiet-oltp", record=lambda clock: Recording(path, 2.0, clock)) as watching:
         live = list(watching.frames(3, 30.0))
         watching.run.ask(lambda: watching.server.set_option("number of locks", 300_000, "sa"))
         live += [watching.frame(30.0) for _ in range(3)]
@@ -92,8 +92,7 @@ def test_the_file_is_a_capture_for_all_other_tools(tmp_path: Path) -> None:
 def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
     path = tmp_path / "mine.capture.gz"
     capture = record_capture("16.0 SP04", "quiet-oltp", Plan(3, 0.25))
-    with CaptureWriter(path, capture.header) as writer:
-        writer.add(capture.statements)
+    path.write_bytes(dump(capture))
     first, second, third = replayed(path)
     assert first.figures.spinlocks == () and second.figures.spinlocks and third.figures.spinlocks
     assert third.figures.spaces and third.sample.missing["rep_senders"] == "not recorded"
@@ -123,7 +122,7 @@ def test_a_recording_ends_before_it_is_too_large_to_be_read(
 ) -> None:
     path = tmp_path / "x.capture.gz"
     monkeypatch.setattr(stream, "MAX_SIZE", 3000)
-    recording = Recording(path, catalogue(), 2.0)
+    recording = Recording(path, 2.0)
     notes = []
     for _ in range(4):
         recording.recorder.statements = [
@@ -136,7 +135,7 @@ def test_a_recording_ends_before_it_is_too_large_to_be_read(
 
 
 def test_a_full_disk_is_a_note_and_not_the_end(tmp_path: Path) -> None:
-    recording = Recording(tmp_path / "x.capture.gz", catalogue(), 2.0)
+    recording = Recording(tmp_path / "x.capture.gz", 2.0)
     recording._writer._file.close()
     recording._writer._file = open("/dev/full", "wb", buffering=0)  # noqa: PTH123, SIM115
     recording.recorder.statements = [Execution(1, "select 1", 0.1)]
@@ -148,7 +147,7 @@ def test_a_recording_never_overwrites_a_file(tmp_path: Path) -> None:
     path = tmp_path / "x.capture.gz"
     path.write_text("kept")
     with pytest.raises(UserError, match="exists already; expected a new file"):
-        Recording(path, catalogue(), 2.0)
+        Recording(path, 2.0)
     assert path.read_text() == "kept"
 
 
@@ -218,7 +217,6 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
 def test_errors_of_logins_are_recorded_without_the_password(tmp_path: Path) -> None:
     path = tmp_path / "x.capture.gz"
     statement = Execution(1, "-- login", 0.1, error=Failure("login_failed", 4002, "Login failed."), at=0.0)
-    with CaptureWriter(path, HEADER) as writer:
-        writer.add([statement])
+    path.write_bytes(dump(Capture(HEADER, [statement])))
     (only,) = replayed(path)
     assert only.diagnosis.sentence.startswith("DOWN: ") and "Login failed." in only.diagnosis.sentence

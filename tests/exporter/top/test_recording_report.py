@@ -9,8 +9,8 @@ from tests.exporter.capture.recorded import record as record_capture
 from tests.exporter.commands.command_line import Run
 from tests.exporter.top.watching import catalogue, one_step, watched
 
+from ase_exporter.capture.file import dump
 from ase_exporter.capture.session import Plan
-from ase_exporter.capture.stream import CaptureWriter
 from ase_exporter.diagnosis.load_profile import COUNTERS, LoadCounter, load_profile
 from ase_exporter.errors import UserError
 from ase_exporter.top import recording_report
@@ -24,7 +24,7 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recording")
     path = folder / "incident.capture.gz"
     step = one_step("storm", "lock storm", folder)
-    with watched(step, record=lambda clock: Recording(path, catalogue(), 2.0, clock)) as watching:
+    with watched(step, record=lambda clock: Recording(path, 2.0, clock)) as watching:
         watching.frame()
         for seconds in (*[2.0] * 8, 11.0, 11.0, 20.0):
             watching.frame(seconds)
@@ -79,12 +79,11 @@ def test_a_capture_has_no_sessions_and_says_so(tmp_path: Path) -> None:
     capture = record_capture("16.0 SP04", "quiet-oltp", Plan(3, 0.25))
     # In the server's time, which passes faster than that of the capture.
     statements = [replace(each, at=(each.at or 0.0) * SPEED) for each in capture.statements]
-    with CaptureWriter(path, capture.header) as writer:
-        writer.add(statements)
+    path.write_bytes(dump(replace(capture, statements=statements)))
     assert "this recording has no sessions" in recording_report.recording_page(path, catalogue())
     short = tmp_path / "short.capture.gz"
-    with CaptureWriter(short, replace(capture.header, scrapes=1)) as writer:
-        writer.add([each for each in statements if each.scrape <= 1])
+    first = [each for each in statements if each.scrape <= 1]
+    short.write_bytes(dump(replace(capture, header=replace(capture.header, scrapes=1), statements=first)))
     with pytest.raises(UserError, match="two samples or more"):
         recording_report.recording_page(short, catalogue())
 
