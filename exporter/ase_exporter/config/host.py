@@ -59,21 +59,18 @@ def perf_profiles() -> Profiles:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessGroup(Strict):
-    """The processes of one kind of database, found by name or by pid_file.
+    """The processes of one kind of database.
 
-    name: a regular expression that matches the whole process name (comm). pid_file: a file whose first word is the id
-    of the main process. server: a regular expression; its first group in the command line is the server's name.
-    Without a match the server gets the name of the database.
+    name: a regular expression that matches the whole process name (comm). server: a regular expression; its first
+    group in the command line is the server's name. Without a match the server gets the name of the database.
     """
 
     database: Annotated[str, MinLen(1)]
-    name: Pattern | None = None
-    pid_file: Path | None = None
+    name: Pattern
     server: Pattern | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
-        self.require_one_of("name", "pid_file")
+        """Raises ValueError if a setting is wrong."""
         if self.server is not None and re.compile(self.server).groups < 1:
             raise ValueError("server: expected a pattern with a group, such as -s(\\S+)")
 

@@ -1,4 +1,4 @@
-"""Finds the database processes of a host by name or pid file, and groups them into servers."""
+"""Finds the database processes of a host by name, and groups them into servers."""
 
 import re
 import time
@@ -59,7 +59,7 @@ class ProcessFinder:
         self, procfs: str, groups: Iterable[ProcessGroup], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._procfs = procfs
-        self._groups = [(group, re.compile(group.name) if group.name else None) for group in groups]
+        self._groups = [(group, re.compile(group.name)) for group in groups]
         self._clock = clock
         self._known: dict[int, tuple[ProcessGroup | None, float]] = {}
 
@@ -76,7 +76,6 @@ class ProcessFinder:
         return [servers[key] for key in sorted(servers)]
 
     def _members(self) -> Iterator[tuple[int, tuple[ProcessGroup, ProcessStat]]]:
-        from_files = self._pid_files()
         now = self._clock()
         before, self._known = self._known, {}
         for pid in list_numbered(self._procfs):
@@ -87,11 +86,11 @@ class ProcessFinder:
                 self._known[pid] = self._match(self._comm(pid)), now + _RECHECK_SECONDS * spread
             else:
                 self._known[pid] = before[pid]
-            group = from_files.get(pid, self._known[pid][0])
+            group = self._known[pid][0]
             if group is None or not (text := read_kernel_text(f"{self._procfs}/{pid}/stat")):
                 continue
             stat = parse_stat(text)
-            if pid in from_files or self._match(stat.name) is group:
+            if self._match(stat.name) is group:
                 yield pid, (group, stat)
             else:  # the pid was reused by another process
                 del self._known[pid]
@@ -100,24 +99,7 @@ class ProcessFinder:
         return (read_kernel_text(f"{self._procfs}/{pid}/comm") or "").rstrip("\n")
 
     def _match(self, name: str) -> ProcessGroup | None:
-        for group, pattern in self._groups:
-            if pattern is not None and pattern.fullmatch(name):
-                return group
-        return None
-
-    def _pid_files(self) -> dict[int, ProcessGroup]:
-        """Return the processes named by pid files, and their descendants."""
-        found: dict[int, ProcessGroup] = {}
-        for group, _ in self._groups:
-            if group.pid_file is None:
-                continue
-            queue = (read_kernel_text(str(group.pid_file)) or "").split()[:1]
-            while queue:
-                pid = queue.pop()
-                if pid.isdecimal():
-                    found[int(pid)] = group
-                    queue += (read_kernel_text(f"{self._procfs}/{pid}/task/{pid}/children") or "").split()
-        return found
+        return next((group for group, pattern in self._groups if pattern.fullmatch(name)), None)
 
     def _name(self, pid: int, group: ProcessGroup) -> ServerKey:
         command = (read_kernel_text(f"{self._procfs}/{pid}/cmdline") or "").replace("\0", " ")

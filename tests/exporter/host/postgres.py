@@ -26,22 +26,9 @@ class Postgres:
 
     def run(self, program: str, *arguments: str) -> str:
         """Run a client program (psql, pgbench) on database postgres; return its standard output."""
-        return subprocess.run(
-            [
-                _program(program),
-                "-h",
-                "127.0.0.1",
-                "-p",
-                str(self.port),
-                "-U",
-                "tester",
-                *arguments,
-                "postgres",
-            ],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        address = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "tester")
+        command = [_program(program), *address, *arguments, "postgres"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def _program(name: str) -> str:
@@ -81,16 +68,14 @@ def _serve(data: Path, user: pwd.struct_passwd, settings: dict[str, str]) -> Ite
     as_user: dict[str, Any] = {}
     if os.geteuid() == 0:
         as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-    initdb = subprocess.run(
-        [_program("initdb"), "-D", str(data), "-U", "tester", "--auth=trust", "--no-sync"],
-        capture_output=True,
-        cwd=data,
-        env=environment,
-        text=True,
-        **as_user,
-    )
-    assert initdb.returncode == 0, initdb.stderr
+
+    def run(program: str, *arguments: str) -> None:
+        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+        command = [_program(program), "-D", str(data), *arguments]
+        ended = subprocess.run(command, capture_output=True, cwd=data, env=environment, text=True, **as_user)
+        assert ended.returncode == 0, ended.stderr
+
+    run("initdb", "-U", "tester", "--auth=trust", "--no-sync")
     port = free_block(1)
     options = {
         "listen_addresses": "127.0.0.1",
@@ -99,25 +84,10 @@ def _serve(data: Path, user: pwd.struct_passwd, settings: dict[str, str]) -> Ite
         "fsync": "off",
         **settings,
     }
-    arguments = shlex.join(word for name, value in options.items() for word in ("-c", f"{name}={value}"))
-    control = [_program("pg_ctl"), "-D", str(data), "-w", "-t", "60"]
-    started = subprocess.run(
-        [*control, "-l", str(data / "log"), "-o", arguments, "start"],
-        capture_output=True,
-        cwd=data,
-        env=environment,
-        **as_user,
-    )
-    assert started.returncode == 0, (data / "log").read_text()
+    words = shlex.join(word for name, value in options.items() for word in ("-c", f"{name}={value}"))
+    run("pg_ctl", "-w", "-t", "60", "-l", str(data / "log"), "-o", words, "start")
     try:
         pid = int((data / "postmaster.pid").read_text().split()[0])
         yield Postgres(pid=pid, directory=data, port=port)
     finally:
-        subprocess.run(
-            [*control, "-m", "immediate", "stop"],
-            check=True,
-            capture_output=True,
-            cwd=data,
-            env=environment,
-            **as_user,
-        )
+        run("pg_ctl", "-w", "-t", "60", "-m", "immediate", "stop")

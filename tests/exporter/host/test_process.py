@@ -8,7 +8,7 @@ import pytest
 from tests.exporter.host.kernels import DATASERVER, KERNELS, process, settled, values, write_files
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
+from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector, parse_memlock
@@ -82,17 +82,6 @@ def test_cpu_never_decreases_when_a_process_ends(tmp_path: Path) -> None:
     assert values(collector.collect())[name] == pytest.approx(1030 * tick)
     write_files(tmp_path, process(21, "postgres", 20, user=5, start=777))
     assert values(collector.collect())[name] == pytest.approx(1035 * tick)
-
-
-def test_a_pid_file_identifies_the_main_process_and_its_children(tmp_path: Path) -> None:
-    files = {**process(40, "strange"), **process(41, "helper", 40), **process(42, "other")}
-    procfs, _ = write_files(
-        tmp_path, {**files, "proc/40/task/40/children": "41 ", "proc/41/task/41/children": ""}
-    )
-    (tmp_path / "pid").write_text("40\n")
-    group = ProcessGroup(database="own", pid_file=tmp_path / "pid")
-    servers = ProcessFinder(procfs, [group]).find()
-    assert [(server.main, set(server.stats)) for server in servers] == [(40, {40, 41})]
 
 
 def test_a_process_that_execs_a_database_later_is_found(tmp_path: Path) -> None:

@@ -53,10 +53,12 @@ def pool(kernel: KernelSettings) -> dict[str, float]:
 
 
 @pytest.fixture
-def own_process(tmp_path: Path) -> Callable[[], dict[str, float]]:
-    """Reads the metrics of this process, as a database identified by a pid file."""
-    (tmp_path / "pid").write_text(str(os.getpid()))
-    group = ProcessGroup(database="own", pid_file=tmp_path / "pid")
+def own_process() -> Iterator[Callable[[], dict[str, float]]]:
+    """Reads the metrics of this process, as a database of that name."""
+    name = Path("/proc/self/comm")
+    before = name.read_text()
+    name.write_text(f"own-{os.getpid()}")
+    group = ProcessGroup(database="own", name=f"own-{os.getpid()}")
 
     def read() -> dict[str, float]:
         collector = ProcessCollector("/proc", (group,), smaps_interval=300)
@@ -64,7 +66,8 @@ def own_process(tmp_path: Path) -> Callable[[], dict[str, float]]:
         collector.wait()
         return values(collector.collect())
 
-    return read
+    yield read
+    name.write_text(before)
 
 
 def test_mapping_reserves_pages_and_touching_uses_them(
