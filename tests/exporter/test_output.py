@@ -5,21 +5,20 @@ import sys
 
 import pytest
 
-COMMANDS = (
-    ("--help",),
-    ("--version",),
-    ("serve", "--help"),
-    ("check", "--help"),
-    ("sysmon", "--help"),
-    ("catalogue", "metrics"),
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("--help", ">/dev/full"),
+        ("--version", ">&-"),
+        ("serve --help", ">/dev/full"),
+        ("catalogue metrics", ">&-"),
+        ("catalogue metrics", ">/dev/full"),
+    ],
 )
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-@pytest.mark.parametrize("output", [">&-", ">/dev/full"])
-def test_output_that_cannot_be_written_is_one_line(command: tuple[str, ...], output: str) -> None:
+def test_output_that_cannot_be_written_is_one_line(command: str, output: str) -> None:
     ended = subprocess.run(
-        ["sh", "-c", f'"$@" {output}', "sh", sys.executable, "-m", "ase_exporter", *command],
+        ["sh", "-c", f'"$@" {output}', "sh", sys.executable, "-m", "ase_exporter", *command.split()],
         stderr=subprocess.PIPE,
         text=True,
         timeout=120,

@@ -110,7 +110,6 @@ class Scenario:
         self._login = (user, password)
         self._speed = speed
         self._runs: list[Run] = []
-        self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -124,13 +123,7 @@ class Scenario:
 
     def runs(self) -> list[Run]:
         """Return the runs so far, in order; the last one has not ended."""
-        with self._changed:
-            return list(self._runs)
-
-    def wait_for_runs(self, count: int, timeout: float) -> bool:
-        """Wait until `count` runs have begun; return False after `timeout` seconds."""
-        with self._changed:
-            return self._changed.wait_for(lambda: len(self._runs) >= count, timeout)
+        return list(self._runs)
 
     def _watch(self) -> None:
         while not self._stop.is_set():
@@ -153,10 +146,8 @@ class Scenario:
     def _note(self, step: str, seconds_in_step: float) -> None:
         start = time.time() - seconds_in_step / self._speed
         name, _, features = step.partition(": ")
-        with self._changed:
-            if self._runs and self._runs[-1].name == name:
-                return
-            if self._runs:
-                self._runs[-1] = replace(self._runs[-1], end=start)
-            self._runs.append(Run(name, features, start))
-            self._changed.notify_all()
+        if self._runs and self._runs[-1].name == name:
+            return
+        if self._runs:
+            self._runs[-1] = replace(self._runs[-1], end=start)
+        self._runs.append(Run(name, features, start))

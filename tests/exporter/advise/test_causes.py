@@ -28,7 +28,7 @@ OPTIONS = {
     "total logical memory": 9_900_000,
 }
 USUAL = Baseline({"reads_per_transaction": 0.5, "cpu_per_transaction": 1e-4}, {})
-STATES = 250
+STATES = 100
 
 
 def of(state: State, usual: Baseline = USUAL) -> Evidence:

@@ -19,7 +19,6 @@ from ase_exporter.advise.remedies import remedies
 # One of each kind; the others are slow tests.
 KINDS = {
     "ratio": ("addrlockspins", server("addrlockspins")),
-    "dynamic ratio": ("Des Upd Spinlocks", server("Des Upd Spinlocks")),
     "partitions": (DATA_CACHE, server(DATA_CACHE)),
     "system tables": (DATA_CACHE, tables_of_a_hot_cache(system=True)),
     "key tables": (DATA_CACHE, tables_of_a_hot_cache(system=False)),

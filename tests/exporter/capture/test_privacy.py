@@ -35,10 +35,7 @@ NAME = st.one_of(
     st.builds("{} {}".format, SECRET, SECRET),
     st.builds("{}.{}.example".format, SECRET, SECRET),
     st.builds("/{}/{}.dat".format, SECRET, SECRET),
-    st.builds(
-        "{}.{}.{}.{}".format,
-        *[st.integers(100, 255)] * 4,
-    ),
+    st.builds("{}.{}.{}.{}".format, *[st.integers(100, 255)] * 4),
 )
 
 
@@ -54,6 +51,15 @@ def statement(
 
 def printed(sql: str, *messages: str) -> Execution:
     return Execution(1, sql, 10.0, [Result(messages)])
+
+
+def failed(text_: str) -> Execution:
+    return Execution(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, text_))
+
+
+def databases(*names: str) -> Execution:
+    rows: list[list[Value]] = [[7, name] for name in names]
+    return statement(DATABASES, [ColumnType("dbid", "int", 10, 0, False), text("name")], *rows)
 
 
 def capture(*statements: Execution) -> Capture:
@@ -77,16 +83,8 @@ def collector_statements() -> list[tuple[str, list[str]]]:
 
 COLLECTORS = collector_statements()
 # Values of these are ASE's own: a name in one of them would have to be created by SAP.
-PUBLIC = {
-    "ReplacementStrategy",
-    "Type",
-    "IOType",
-    "OperationName",
-    "ModuleName",
-    "AllocatorName",
-    "MemoryPoolName",
-}
-PUBLIC |= {"ConfigOption", "LockState", "LockType", "WaitLockType"}
+PUBLIC = {"ReplacementStrategy", "Type", "IOType", "OperationName", "ModuleName", "AllocatorName"}
+PUBLIC |= {"MemoryPoolName", "ConfigOption", "LockState", "LockType", "WaitLockType"}
 
 
 @given(names=st.lists(NAME, min_size=6, max_size=6, unique=True))
@@ -97,9 +95,7 @@ def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
     error = f"Login '{login}' at {address} cannot open {database}..{thing}: permission denied on {cache}"
     planted = [
         statement(SERVER, [text(""), text(""), text("")], [BANNER, server, "2048"]),
-        statement(
-            DATABASES, [ColumnType("dbid", "int", 10, 0, False), text("name")], [1, "master"], [7, database]
-        ),
+        databases("master", database),
         statement(CACHES, [text("CacheName")], ["default data cache"], [cache]),
         statement(
             OPTIONS, [text("name"), text("value")], [cache, f"/sybase/{server}.cfg"], ["max memory", "1"]
@@ -110,13 +106,8 @@ def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
             "exec sp_helpcache", [text("Cache Name"), text("Entity Name")], [cache, f"{database}.dbo.{thing}"]
         ),
         printed("sp_sysmon '00:00:10', 'noclear'", f"Server Name:   {server}", f"  Cache: {cache}"),
-        Execution(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, error)),
-        Execution(
-            1,
-            "exec sp_who",
-            0.1,
-            [Result([error], [text("a")], [[f"from {address} by {login}"]])],
-        ),
+        failed(error),
+        statement("exec sp_who", [text("a")], [f"from {address} by {login}"], messages=[error]),
         Execution(
             1, "select b", 0.1, [Result([], [ColumnType("b", "bytearray", 99, 0, True)], [[server.encode()]])]
         ),
@@ -139,6 +130,7 @@ WORDS = st.text(string.ascii_letters + string.digits + "_é", min_size=1, max_si
 @given(words=st.lists(WORDS, min_size=1, max_size=40, unique=True))
 def test_pseudonyms_are_stable_unique_and_of_the_same_length_and_classes(words: list[str]) -> None:
     pseudonyms = Pseudonyms(b"key")
+    assert pseudonyms.word("payroll") != Pseudonyms(b"another").word("payroll")
     first = [pseudonyms.word(word) for word in words]
     assert [pseudonyms.word(word) for word in words] == first
     assert len(set(first)) == len(words)
@@ -152,27 +144,23 @@ def test_pseudonyms_are_stable_unique_and_of_the_same_length_and_classes(words: 
             assert (before == "_") == (after == "_")
 
 
-def test_another_key_gives_other_pseudonyms() -> None:
-    assert Pseudonyms(b"a").word("payroll") != Pseudonyms(b"b").word("payroll")
-
-
 def test_the_same_name_has_one_pseudonym_in_tables_texts_and_sql() -> None:
     bindings = detect.OBJECT_BINDINGS.format(database="payroll")
     taken = capture(
-        statement(DATABASES, [ColumnType("dbid", "int", 10, 0, False), text("name")], [7, "payroll"]),
+        databases("payroll"),
         statement(CACHES, [text("CacheName")], ["log cache"]),
         statement(
             SPINLOCKS, [text("SpinlockName")], ["log cache"], ["bufspin log cache"], ["Resource->rdes_spin"]
         ),
         statement(bindings, [text("name")], ["salaries"]),
-        Execution(1, "select 1", 0.0, [], Failure("query_failed", 911, "Database 'payroll' does not exist")),
+        failed("Database 'payroll' does not exist"),
     )
     hidden, pseudonyms = with_pseudonyms(taken, b"key")
     database, cache = pseudonyms.word("payroll"), f"{pseudonyms.word('log')} {pseudonyms.word('cache')}"
     assert hidden.statements[0].rows == [[7, database]]
     assert hidden.statements[2].rows == [[cache], [f"bufspin {cache}"], ["Resource->rdes_spin"]]
     assert hidden.statements[3].sql == detect.OBJECT_BINDINGS.format(database=database)
-    assert hidden.statements[4].error == Failure("query_failed", 911, f"Database '{database}' does not exist")
+    assert hidden.statements[4] == failed(f"Database '{database}' does not exist")
 
 
 def test_names_of_the_system_options_and_literals_stay() -> None:
@@ -205,18 +193,6 @@ def test_numbers_dates_and_sizes_stay() -> None:
     taken = capture(statement("select SPID, a from master..monProcess", columns, [17, 0.5]))
     assert with_pseudonyms(taken, b"key")[0].statements == taken.statements
     assert replace(taken.header, names="pseudonyms") == with_pseudonyms(taken, b"key")[0].header
-
-
-def failed(text_: str) -> Execution:
-    return Execution(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, text_))
-
-
-DATABASE_COLUMNS = [ColumnType("dbid", "int", 10, 0, False), text("name")]
-
-
-def databases(*names: str) -> Execution:
-    rows: list[list[Value]] = [[7, name] for name in names]
-    return statement(DATABASES, DATABASE_COLUMNS, *rows)
 
 
 @pytest.mark.parametrize(

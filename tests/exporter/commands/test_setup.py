@@ -31,12 +31,18 @@ from ase_exporter.errors import UserError
 PASSWORD = "a new pass'word"
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Simulated]:
+    with simulated("16.0 SP04", "quiet-oltp") as started:
+        yield started
+
+
 @pytest.fixture
-def server() -> Iterator[Simulated]:
-    with simulated("16.0 SP04", "quiet-oltp") as running:
-        with running.login("sa") as query:
-            query("exec sp_configure 'enable spinlock monitoring', 0")
-        yield running
+def server(running: Simulated) -> Simulated:
+    """A server that lacks one option."""
+    with running.login("sa") as query:
+        query("exec sp_configure 'enable spinlock monitoring', 0")
+    return running
 
 
 @pytest.fixture
@@ -116,17 +122,8 @@ def test_from_nothing_to_top_without_a_terminal(
 ) -> None:
     monkeypatch.setattr(top, "ONCE_INTERVAL", 3.0)
     out, prometheus = tmp_path / "out", f"http://127.0.0.1:{closed_port}"
-    arguments = (
-        "setup",
-        "-S",
-        "PROD1",
-        "--login-password-file",
-        f"{tmp_path}/own",
-        "-o",
-        str(out),
-        "--interval",
-        "30s",
-    )
+    words = f"setup -S PROD1 --login-password-file {tmp_path}/own -o {out} --interval 30s"
+    arguments = tuple(words.split())
     refused = run(*arguments, **environment)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     assert "exec sp_addlogin 'ase_exporter', 'CHANGE_ME', 'master'\ngo" in refused.stdout
@@ -169,33 +166,22 @@ def test_what_goes_wrong_is_one_line(
     admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/own", "--yes")
     other = "targets:\n- {name: PROD1, host: other}\nauth:\n  default: {user: a, password_file: /b}\n"
     judged = other.replace("- {name: PROD1", "  - {name: PROD2") + "verdicts: {prometheus: 'http://other'}\n"
+    named = ("-S", "PROD1")
     for given, text, said in (
-        ((*arguments, "-S", "PROD1", *admin), None, "ase-exporter: --admin sa: Msg 4002: "),
-        ((*arguments, "-S", f"127.0.0.1:{closed_port}"), None, "refused the connection"),
-        (
-            (*arguments, "-S", "PROD1", "--prometheus", "db:9090"),
-            None,
-            "--prometheus: 'db:9090': expected a URL",
-        ),
-        (
-            (*arguments, "-S", "PROD1", "--prometheus", "http://a:planted@db:9090"),
-            None,
-            "--prometheus: expected a URL without a password",
-        ),
-        ((*arguments, "-S", "PROD1"), other, f"{out}/exporter.yaml: target PROD1 has another address"),
-        (
-            (*arguments, "-S", "PROD1", "--prometheus", "http://db:9090"),
-            judged,
-            "exporter.yaml: verdicts has another Prometheus than --prometheus",
-        ),
-        ((*arguments, "-S", "PROD1"), "{}", f"{out}/exporter.yaml: expected lists below"),
-        ((*arguments, "-S", "PROD1"), "targets: {", f"{out}/exporter.yaml:1: "),
-        (arguments, None, "expected -S SERVER, since there is no terminal"),
+        ((*named, *admin), None, "ase-exporter: --admin sa: Msg 4002: "),
+        (("-S", f"127.0.0.1:{closed_port}"), None, "refused the connection"),
+        ((*named, "--prometheus", "db:9090"), None, "--prometheus: 'db:9090': expected a URL"),
+        ((*named, "--prometheus", "http://a:planted@db:9090"), None, "expected a URL without a password"),
+        (named, other, f"{out}/exporter.yaml: target PROD1 has another address"),
+        ((*named, "--prometheus", "http://db:9090"), judged, "verdicts has another Prometheus than"),
+        (named, "{}", f"{out}/exporter.yaml: expected lists below"),
+        (named, "targets: {", f"{out}/exporter.yaml:1: "),
+        ((), None, "expected -S SERVER, since there is no terminal"),
     ):
         if text:
             out.mkdir(exist_ok=True)
             (out / "exporter.yaml").write_text(text)
-        ended = run(*given, **environment)
+        ended = run(*arguments, *given, **environment)
         assert ended.returncode == 2, given
         assert said in ended.stderr.splitlines()[-1]
         assert "Traceback" not in ended.stderr
@@ -206,10 +192,10 @@ def test_what_goes_wrong_is_one_line(
 def test_questions_at_a_terminal(environment: dict[str, str], tmp_path: Path, server: Simulated) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "PROD1.password").touch(0o644)
-    terminal = Terminal(environment, "setup", "-P", "-o", f"{tmp_path}/out")
+    terminal = Terminal(environment, "setup", "-U", "typed", "-P", "-o", f"{tmp_path}/out")
     for question, answer in (
         ("Server, or HOST:PORT", "PROD1"),
-        ("Password of ase_exporter", PASSWORD),
+        ("Password of typed", PASSWORD),
         ("URL of Prometheus", "-"),
         ("Login that runs this now", "sa"),
         ("Run it now?", "y"),
@@ -226,9 +212,9 @@ def test_questions_at_a_terminal(environment: dict[str, str], tmp_path: Path, se
     assert secret.stat().st_mode & 0o077 == 0
 
 
-def test_a_password_on_the_command_line_is_refused_and_not_repeated(environment: dict[str, str]) -> None:
+def test_a_password_on_the_command_line_is_refused_and_not_repeated(run: Run) -> None:
     for words in (("-P", PASSWORD), (f"-P{PASSWORD}",), ("-P", "")):
-        ended = without_terminal(environment, "top", "--once", "-S", "PROD1", "-U", "monitor", *words)
+        ended = run("top", "--once", "-S", "PROD1", "-U", "monitor", *words)
         assert ended.returncode == 2
         assert ended.stderr.startswith("ase-exporter: -P takes no password, because `ps` would show it")
         assert PASSWORD not in ended.stderr
@@ -237,27 +223,26 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(environment:
 def test_a_server_by_name_with_a_password_that_is_typed(
     environment: dict[str, str], server: Simulated
 ) -> None:
-    for arguments in (("-SPROD1", "-Umonitor"), ("-U", "monitor", "-P")):
-        terminal = Terminal(environment | {"DSQUERY": "PROD1"}, "check", *arguments)
-        terminal.answer("Password of monitor: ", server.password)
-        assert terminal.end() == 1, terminal.shown
-        assert "configuration option 'enable spinlock monitoring' is off" in terminal.shown
-        assert server.password not in terminal.shown
+    terminal = Terminal(environment | {"DSQUERY": "PROD1"}, "check", "-U", "monitor", "-P")
+    terminal.answer("Password of monitor: ", server.password)
+    assert terminal.end() == 1, terminal.shown
+    assert "configuration option 'enable spinlock monitoring' is off" in terminal.shown
+    assert server.password not in terminal.shown
     ended = without_terminal(environment, "check", "-S", "PROD1", "-U", "monitor")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "-U monitor: no terminal to ask for the password: expected ASE_USER" in ended.stderr
 
 
 def test_the_login_of_the_environment_is_not_sent_for_another(
-    environment: dict[str, str], server: Simulated
+    run: Run, environment: dict[str, str], server: Simulated
 ) -> None:
     own = environment | {"ASE_USER": "monitor", "ASE_PASSWORD": server.password}
     assert "no terminal" in without_terminal(own, "check", "-S", "PROD1", "-U", "sa").stderr
-    assert without_terminal(own, "check", "-S", "PROD1").stdout.startswith("PROD1: ")
+    assert run("check", "-S", "PROD1", **own).stdout.startswith("PROD1: ")
 
 
 def test_a_configuration_that_is_found_is_named(
-    environment: dict[str, str], tmp_path: Path, server: Simulated
+    run: Run, environment: dict[str, str], tmp_path: Path, server: Simulated
 ) -> None:
     host, port = server.address
     file = tmp_path / "xdg" / "ase-exporter" / "exporter.yaml"
@@ -266,7 +251,7 @@ def test_a_configuration_that_is_found_is_named(
         f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
         f"auth: {{default: {{user: monitor, password_file: {tmp_path}/sa}}}}\n"
     )
-    ended = without_terminal(environment, "check", "-S", "ONE")
+    ended = run("check", "-S", "ONE", **environment)
     assert ended.stderr == f"ase-exporter: configuration: {file}\n"
     assert ended.stdout.startswith("ONE: ")
 

@@ -18,9 +18,9 @@ from ase_exporter.mcp_server.tools import TOOLS
 from ase_exporter.top.frames import frame
 from ase_exporter.top.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
 
-STATES = 500
+STATES = 150
 # Of so many, the tool of MCP is asked, too: it asks Prometheus for much else.
-ASKED = 50
+ASKED = 25
 INTERVAL, SCRAPES = 15, 5
 # Counters that begin near zero bend what rate() makes of them.
 COUNTED = 1e9
