@@ -20,6 +20,7 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, QUALITIES, Report, Row
 
 SYSMON = DeclaredMetrics(Path(__file__).with_name("metrics.csv"))
+_PREFIX = "ase_sysmon_"
 _EXACT_RATE = 500
 _ENGINE_TABLES = ("Engine Utilization (Tick %)", "Engine Busy Utilization", "Engine Busy Utilization:")
 # Columns of the busy tables and their `state`; the process kernel knows no split into user and system.
@@ -53,7 +54,7 @@ def _headlines() -> list[_Headline]:
     with Path(__file__).with_name("headlines.csv").open(encoding="utf-8", newline="") as file:
         return [
             _Headline(
-                f"ase_sysmon_{line['name']}",
+                line["name"],
                 line["unit"],
                 line["section"],
                 re.compile(line["row"]),
@@ -79,6 +80,11 @@ def families(
 
 def headlines(report: Report) -> list[Family]:
     """The headline figures; a metric without a row in the report is left out."""
+    return [SYSMON.family(_PREFIX + name, found.items()) for name, found in headline_values(report).items()]
+
+
+def headline_values(report: Report) -> dict[str, dict[tuple[str, ...], float]]:
+    """Every headline metric without its prefix `ase_sysmon_`, by its label values."""
     values: dict[str, dict[tuple[str, ...], float]] = {}
     seconds = elapsed_seconds(report)
     for headline in _headlines():
@@ -86,15 +92,7 @@ def headlines(report: Report) -> list[Family]:
         for labels, value in _matches(report, headline, seconds):
             of_metric.setdefault(labels, value)
     _add_of_engines(report, values)
-    return [SYSMON.family(name, found.items()) for name, found in values.items() if found]
-
-
-def headline_values(report: Report) -> dict[str, dict[tuple[str, ...], float]]:
-    """Every headline metric without its prefix `ase_sysmon_`, by its label values."""
-    return {
-        family.name.removeprefix("ase_sysmon_"): {tuple(labels): value for labels, value in family.samples}
-        for family in headlines(report)
-    }
+    return {name: found for name, found in values.items() if found}
 
 
 def _add_of_engines(report: Report, values: Mapping[str, dict[tuple[str, ...], float]]) -> None:
@@ -102,7 +100,7 @@ def _add_of_engines(report: Report, values: Mapping[str, dict[tuple[str, ...], f
 
     The units are the sum of the engines' CPU busy.
     """
-    busy, units = values["ase_sysmon_server_busy_ratio"], values["ase_sysmon_cpu_units"]
+    busy, units = values["server_busy_ratio"], values["cpu_units"]
     kernel = report.section(SECTION_KEYWORDS["kernel"])
     engines = [row for row in kernel.rows if row.path[:1] and row.path[0] in _ENGINE_TABLES] if kernel else []
     if not busy and len(engines) == 1:
@@ -119,10 +117,10 @@ def _add_of_engines(report: Report, values: Mapping[str, dict[tuple[str, ...], f
     if not used:
         return
     units[()] = _ratio(sum(used))
-    commits = values["ase_sysmon_committed_transactions_per_second"]
+    commits = values["committed_transactions_per_second"]
     if units[()] > 0 and commits:
         rate = next(iter(commits.values()))
-        values["ase_sysmon_throughput_per_cpu_unit"][()] = round(rate / units[()], 1)
+        values["throughput_per_cpu_unit"][()] = round(rate / units[()], 1)
 
 
 def elapsed_seconds(report: Report) -> float:
@@ -156,7 +154,7 @@ def _sample(report: Report, ended: float | None, now: float) -> Iterator[Family]
     }
     for name, value in values.items():
         if value is not None:
-            yield SYSMON.value(f"ase_sysmon_sample_{name}", value)
+            yield SYSMON.value(f"{_PREFIX}sample_{name}", value)
     qualities = [((quality,), float(report.count(quality))) for quality in QUALITIES]
     yield SYSMON.family("ase_sysmon_sample_figures", qualities)
 
@@ -167,7 +165,7 @@ def cleared_counters(report: Report) -> bool:
 
 
 def _matches(report: Report, headline: _Headline, seconds: float) -> Iterator[tuple[tuple[str, ...], float]]:
-    names = SYSMON.by_name[headline.name].labels
+    names = SYSMON.by_name[_PREFIX + headline.name].labels
     for section in report.sections:
         for row in section.rows if section.name == headline.section else ():
             match = headline.pattern.fullmatch(" / ".join((*row.path, row.label)))

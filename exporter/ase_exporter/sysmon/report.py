@@ -10,10 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ase_exporter.errors import UserError
-from ase_exporter.sysmon import noise
 from ase_exporter.sysmon.coverage import missing_parts
 from ase_exporter.sysmon.grammar import release
-from ase_exporter.sysmon.header import HeaderReader, instance_of, is_header_line
+from ase_exporter.sysmon.header import (
+    HeaderReader,
+    instance_of,
+    is_chatter,
+    is_header_line,
+    return_status,
+    server_message,
+)
 from ase_exporter.sysmon.lines import TITLE, Line, clean, is_title, raw_lines
 from ase_exporter.sysmon.proof import prove
 from ase_exporter.sysmon.recognition import Recogniser, numbers_in
@@ -179,13 +185,13 @@ class _Reader:
         report = self._report
         if not line.text.strip(" -="):
             return position + 1
-        message = noise.server_message(self._lines, position)
+        message = server_message(self._lines, position)
         if message:
             report.messages.append(message[0])
             read = self._lines[position : message[1]]
             report.discarded += sum(numbers_in(one.text) for one in read)
             return message[1]
-        status = noise.return_status(line)
+        status = return_status(line)
         if status is not None:
             report.return_status = status
         elif is_title(line.text):
@@ -196,9 +202,9 @@ class _Reader:
             report.ended = self._titled or bool(report.sections)
         elif report.sections and (instance := instance_of(line)):
             self._rows.instance = instance
-        elif is_header_line(line.text) and not noise.is_chatter(line):
+        elif is_header_line(line.text) and not is_chatter(line):
             self._header.take(line, False)
-        elif not noise.is_chatter(line):
+        elif not is_chatter(line):
             self._rows.take(line)
             return position + 1
         report.discarded += numbers_in(line.text)

@@ -1,7 +1,6 @@
 """Reports and comparisons on the terminal."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ase_exporter.pages.text import as_count
@@ -25,8 +24,8 @@ def print_report(report: Report) -> None:
     for section in report.sections:
         title = f"{section.name} ({section.instance})" if section.instance else section.name
         out.print(TextLine(f"\n{title}", "bold"))
-        for measures, rows in groupby(section.rows, partial(_columns_of, _columns(section))):
-            out.print(_rows(list(rows), measures))
+        for table in _tables(section):
+            out.print(table)
         for advice in section.recommendations:
             out.print(TextLine(f"  - {advice.about + ': ' if advice.about else ''}{advice.text}"))
     for message in report.messages:
@@ -76,19 +75,17 @@ def print_list(out: PlainConsole, title: str, texts: Sequence[str]) -> None:
         out.print(TextLine(f"\n{title}", "bold"), *(TextLine(f"  - {text}") for text in texts), sep="\n")
 
 
-def _columns(section: Section) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The columns of each table: the usual four and one for odd figures, or its own where it has such."""
+def _tables(section: Section) -> Iterator[WordTable]:
+    """The rows of a section. Columns are the usual four and one for odd figures, or a table's own where it has such."""
     own: dict[tuple[str, ...], dict[str, None]] = {}
     for row in section.rows:
         own.setdefault(row.path[:1], {}).update(dict.fromkeys(cell.measure for cell in row.cells))
-    return {
+    columns = {
         table: tuple(measures) if len(set(measures) - set(_STANDARD)) > 1 and table else (*_STANDARD, _OTHER)
         for table, measures in own.items()
     }
-
-
-def _columns_of(columns: dict[tuple[str, ...], tuple[str, ...]], row: Row) -> tuple[str, ...]:
-    return columns[row.path[:1]]
+    for measures, rows in groupby(section.rows, lambda row: columns[row.path[:1]]):
+        yield _rows(list(rows), measures)
 
 
 def _rows(rows: Sequence[Row], measures: tuple[str, ...]) -> WordTable:
