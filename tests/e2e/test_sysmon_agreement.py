@@ -4,6 +4,7 @@ Simulated: both ways go over the wire, through FreeTDS, to one simulated server 
 the sample itself, so that both windows begin and end at the same moment.
 """
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import pytest
 from tests.simulator.tds.running import Running, running
 
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
@@ -45,6 +47,12 @@ SPINLOCKS = {
     "Page & Row Lock HashTable": "fglockspins",
     "Address Lock Hashtable": "addrlockspins",
 }
+
+SCREEN = (80, 24)
+# A headline with its figures before and after, as a sentence or in the table.
+SHOWN = re.compile(
+    r" *(?:- \w+: )?(?P<name>\w.*?)(?: {2,}| )(?P<before>[\d,.]+) \S+ +(?:-> )?(?P<after>[\d,.]+) "
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -173,4 +181,30 @@ def test_the_headlines_of_a_diff_tell_the_story_of_the_printed_table(windows: li
             assert value == pytest.approx(window.contention(cache) * 100, abs=0.5)
     assert list(found)[:2] == ["Committed transactions", "CPU busy"]
     assert before.complete and after.complete
-    print_comparison([before], [after], changes([before], [after])[:10], 10)
+
+
+def test_the_first_screen_of_a_diff_tells_contention_cpu_and_throughput(
+    windows: list[Window], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The baseline, and the run with all features of the first series."""
+    monkeypatch.setenv("COLUMNS", str(SCREEN[0]))
+    sides = [windows[0].report], [windows[1].report]
+    found = changes(*sides)
+    print_comparison(
+        *sides,
+        found[:20],
+        len(found),
+        warnings=obstacles(*sides),
+        findings=pair_findings(*sides),
+        configuration=configuration_changes(*sides),
+    )
+    lines = capsys.readouterr().out.splitlines()[: SCREEN[1]]
+    assert all(len(line) <= SCREEN[0] for line in lines)
+    shown = {}
+    for line in lines:
+        match = SHOWN.match(line)
+        if match:
+            shown[match["name"]] = tuple(float(match[part].replace(",", "")) for part in ("before", "after"))
+    busy, throughput = shown["CPU busy"], shown["Transactions per CPU unit"]
+    contention = shown["Spinlock contention, system tables cache"]
+    assert contention[0] > 2 * contention[1] and busy[0] > busy[1] and throughput[1] > 2 * throughput[0]

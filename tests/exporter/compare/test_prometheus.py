@@ -19,7 +19,6 @@ from ase_exporter.changes import annotate
 from ase_exporter.compare.marks import ask_exporter, marks_from_exporter
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.errors import UserError
-from ase_exporter.untrusted.redaction import without_credentials
 
 PASSWORD = "p@ss/w:rd"
 
@@ -203,20 +202,6 @@ def test_a_password_that_the_server_repeats_is_not_shown() -> None:
     for line in (*asked.value.lines, *exporter.value.lines, *friendly.warnings):
         assert PASSWORD not in line and PASSWORD[::-1] not in line
         assert len(line) < 1200
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("http://127.0.0.1:9090", "http://127.0.0.1:9090"),
-        ("https://a:b@host/path", "https://host/path"),
-        ("HTTP://a:b/c@d@host", "HTTP://host"),
-        ("a:b@host", "host"),
-        ("", ""),
-    ],
-)
-def test_urls_without_credentials(url: str, shown: str) -> None:
-    assert without_credentials(url) == shown
 
 
 def success(result: object) -> bytes:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, _student, compare, trimmed_mean
+from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, _student, compare
 
 TEN_MINUTES = 40  # samples at 15 s
 
@@ -95,7 +95,3 @@ def test_the_same_windows_give_the_same_answer() -> None:
 )
 def test_students_quantiles_are_those_of_the_tables(freedom: float, quantile: float) -> None:
     assert _student(0.95, freedom) == pytest.approx(quantile, abs=0.001)
-
-
-def test_the_trimmed_mean_leaves_out_an_eighth_at_each_end() -> None:
-    assert trimmed_mean(np.array([-1e9, 1, 2, 3, 4, 5, 6, 1e9])) == 3.5

@@ -7,9 +7,9 @@ moved or wrong, or a wrong figure called verified; loud: all else.
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
-from itertools import cycle
+from itertools import cycle, product
 from statistics import mean
 
 import pytest
@@ -23,9 +23,9 @@ from ase_exporter.sysmon.structure import COUNT, PER_SEC, Report
 
 FOLDER = SHARED / "ase" / "sysmon"
 REAL = sorted(path.name for path in FOLDER.glob("real-*.txt"))
+SIMULATED = ["15.0.3/1", "15.7/2", "16.0/3"]
 KINDS = [(group, name) for group, kinds in ALTERATIONS.items() for name in kinds]
 Figure = tuple[str, tuple[str, ...], str, str, float]
-Outcome = Counter[str]
 
 
 def sources(seeds: int) -> list[str]:
@@ -77,41 +77,34 @@ def outcome(name: str, altered: str | bytes) -> str:
     return "loud"
 
 
-def outcomes(names: list[str]) -> Iterator[tuple[str, str, str, str]]:
-    """Class, name, report and outcome of every alteration of every report; of splices, the next report is the other."""
-    for group, kind in KINDS:
-        for name in names:
-            altered = ALTERATIONS[group][kind](report_text(name), random.Random(f"{kind} {name}"))
-            yield group, kind, name, outcome(name, altered)
-
-
-def judge(found: list[tuple[str, str, str, str]]) -> None:
-    print(Counter((group, result) for group, _, _, result in found))
-    unread = {(group, kind) for group, kind, _, result in found if result != "full"}
-    print(sorted(case for case in unread if case[0] not in ("loss", "digits")))
+def judge(cases: Iterable[tuple[tuple[str, str], str]]) -> set[str]:
+    """Alter reports, each by one kind; the kinds that lose nothing and were not read in full nevertheless."""
+    found = []
+    for (group, kind), name in cases:
+        altered = ALTERATIONS[group][kind](report_text(name), random.Random(f"{kind} {name}"))
+        found.append((group, kind, name, outcome(name, altered)))
     assert [case[1:3] for case in found if case[3] == "silent"] == []
     counts = Counter(result for *_, result in found)
     assert counts["full"] >= 0.6 * counts.total(), counts
     assert counts["refused"] < 0.08 * counts.total(), counts
+    return {kind for group, kind, _, result in found if result != "full" and group not in ("loss", "digits")}
 
 
 def test_altered_reports_are_read_in_full_or_loudly() -> None:
-    found: list[tuple[str, str, str, str]] = []
-    names = cycle([*REAL, "15.0.3/1", "15.7/2", "16.0/3"])
-    for group, kind in KINDS:
-        name = next(names)
-        altered = ALTERATIONS[group][kind](report_text(name), random.Random(f"{kind} {name}"))
-        found.append((group, kind, name, outcome(name, altered)))
-    judge(found)
+    unread = judge(zip(KINDS, cycle([*REAL, *SIMULATED])))
+    assert unread <= {"lines joined in pairs", "figures on lines of their own", "1 234.5", "1 234,5"}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_every_alteration_of_every_report() -> None:
-    judge(list(outcomes(sources(3))))
+    print(judge(product(KINDS, sources(3))))
 
 
 def check_splice(kind: str, one: str, two: str) -> None:
+    # Nothing in a report tells its header from another of the same release and interval.
+    if kind == "a header exchanged" and one not in REAL:
+        return
     text = SPLICES[kind](report_text(one), report_text(two), random.Random(f"{kind} {one} {two}"))
     try:
         reports = parse_all(text)
@@ -137,12 +130,18 @@ def pairs() -> list[tuple[str, str]]:
     ] + ([(REAL[2], REAL[3]), (REAL[3], "16.0/5")] if REAL else [])
 
 
-@pytest.mark.parametrize("kind", SPLICES)
-def test_parts_of_two_reports_are_never_one(kind: str) -> None:
-    for one, two in pairs():
-        # Nothing in a report tells its header from another of the same release and interval.
-        if kind != "a header exchanged" or one in REAL:
+def test_parts_of_two_reports_are_never_one() -> None:
+    """Each kind on a pair of simulated reports, and on one with a real report."""
+    simulated, real = pairs()[: len(LAYOUTS)], pairs()[len(LAYOUTS) :]
+    for kind, *both in zip(SPLICES, cycle(simulated), cycle(real or simulated), strict=False):
+        for one, two in both:
             check_splice(kind, one, two)
+
+
+@pytest.mark.slow
+def test_parts_of_any_two_reports_are_never_one() -> None:
+    for kind, (one, two) in product(SPLICES, pairs()):
+        check_splice(kind, one, two)
 
 
 def check_digits(seed: int, cases: int) -> tuple[float, float]:
@@ -183,9 +182,8 @@ def check_digits(seed: int, cases: int) -> tuple[float, float]:
     return mean([*found[True], *found[False]]), mean(found[True])
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_digit_errors_are_found(seed: int) -> None:
-    of_all, of_counts = check_digits(seed, 40)
+def test_digit_errors_are_found() -> None:
+    of_all, of_counts = check_digits(1, 40)
     assert of_all > 0.8
     assert of_counts > 0.9
 
@@ -199,7 +197,7 @@ def test_a_thousand_digit_errors() -> None:
     assert of_counts >= 0.95
 
 
-@pytest.mark.parametrize("name", [*REAL, "15.0.3/1", "15.7/2", "16.0/3"])
+@pytest.mark.parametrize("name", [*REAL, *SIMULATED])
 def test_each_number_of_the_text_is_in_the_ledger(name: str) -> None:
     text, report = report_text(name), parsed(name)
     wide = [line.expandtabs(8) for line in text.splitlines()]
@@ -234,14 +232,14 @@ def check_lost_lines(name: str, positions: list[int]) -> list[tuple[int, str]]:
     return silent
 
 
-@pytest.mark.parametrize("name", ["15.0.3/1", "15.7/2", "16.0/3"])
+@pytest.mark.parametrize("name", SIMULATED)
 def test_a_lost_line_is_noticed(name: str) -> None:
     count = report_text(name).count("\n")
-    assert check_lost_lines(name, random.Random(name).sample(range(count), 20)) == []
+    assert check_lost_lines(name, random.Random(name).sample(range(count), 10)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("name", [*REAL, "15.0.3/1", "15.7/2", "16.0/3"])
+@pytest.mark.parametrize("name", [*REAL, *SIMULATED])
 def test_every_line_lost_once(name: str) -> None:
     assert check_lost_lines(name, list(range(report_text(name).count("\n")))) == []

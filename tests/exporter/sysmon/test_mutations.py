@@ -21,9 +21,9 @@ _ALPHABET = "-= %*n/a0123456789.:\n\t"
 
 
 def whole(rng: random.Random) -> str:
-    """A report with figures of all magnitudes: one in ten has 100 KB, the others a tenth of that."""
+    """A report with figures of all magnitudes: one in twenty has 100 KB, the others a twentieth of that."""
     parts = [section("Kernel Utilization", samples.ENGINES), samples.TRANSACTIONS]
-    for number in range(rng.choice([40] + [4] * 9)):
+    for number in range(rng.choice([40] + [2] * 19)):
         lines = [
             row(
                 f"    Row {index}", f"{rng.random() * 10**9:.1f}"[:12], "*" * 12, -rng.randrange(10**9), "0.1"
@@ -88,9 +88,8 @@ def check(seed: int) -> None:
     assert time.thread_time() - started < MAX_SECONDS_PER_100_KB * max(len(text), 100_000) / 100_000
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
-def test_two_hundred_mutated_reports(first: int) -> None:
-    for seed in range(first, first + 50):
+def test_two_hundred_mutated_reports() -> None:
+    for seed in range(200):
         check(seed)
 
 
@@ -121,6 +120,5 @@ def test_one_line_over_and_over(line: str) -> None:
     head = "Kernel Utilization\n------------------\n Tuning Recommendations\n"
     text = samples.HEADER + head + f"{line}\n" * (100_000 // (len(line) + 1))
     started = time.thread_time()
-    parse_all(text)
     parse_all(text.replace("\n", f"\n{row('      x', 1, 1, 1)}\n", 2000))
     assert time.thread_time() - started < 4 * MAX_SECONDS_PER_100_KB
