@@ -9,12 +9,13 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.dashboards import machine
 from tests.paths import REPOSITORY
@@ -236,7 +237,11 @@ def record(
             changes._take_pending()
         return [*result.all_families(stuck=False), *target_families(changes, scenario)]
 
-    with running(lambda: simulation(server, None, HOST, 0)) as run:
+    with (
+        # The pause after a refused login, which is random otherwise, ends between two scrapes.
+        patch.object(TIMING, "login_pause", (48.0, 48.0)),
+        running(lambda: simulation(server, None, HOST, 0)) as run,
+    ):
         scraper = TargetScraper(
             Target(name=server.name, host=HOST, port=run.port, encrypt_password=encrypt_password),
             Auth(user="ase_exporter", password="exporter"),
@@ -246,8 +251,6 @@ def record(
             ConfigWatcher(snapshots, clock),
             clock=clock,
             open_connection=partial(Connection.open, watchdog=Watchdog(clock)),
-            # The pause after a refused login, which is random otherwise, ends between two scrapes.
-            timing=replace(TIMING, login_pause=(48.0, 48.0)),
         )
         for _ in range(int(seconds / interval)):
             # From the evaluation of the interval before to this one's scrape, and from there to its evaluation.

@@ -39,6 +39,11 @@ COLLECTORS = ("state", "data_caches", "spinlocks", "objects")
 READ = Catalogue({name: replace(CATALOGUE.collectors[name], interval=0) for name in COLLECTORS})
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+
+
 def nameless(catalogue: Catalogue) -> Catalogue:
     """A catalogue that takes a row that is renamed for another one."""
     collectors = catalogue.collectors.items()
@@ -58,7 +63,6 @@ IN_MEMORY = ["flicker", "rename", "recreate", "roles", "swap", "lost", "password
 LASTING = {"roles", "password", "login"}
 MOVES = (3, 60, 3600, -3, -60, -3600)
 VERSION, CLUSTER = "16.0 SP04", "15.7 SP138 CE"
-NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
 # Sites whose targets one exporter scrapes in turn.
 NEIGHBOURS = 4
 
@@ -197,7 +201,6 @@ class Site:
             ledger=self.ledger.client() if self.ledger else None,
             clock=self.clock,
             open_connection=self._open,
-            timing=NO_PAUSE,
         )
 
     def happen(self, event: str, dice: random.Random) -> None:
@@ -360,7 +363,7 @@ def in_memory(seed: int) -> list[Site]:
     version = CLUSTER if seed % 4 == 3 else VERSION
     passed = 0.0
     clock = Clock(lambda: 1000.0 + passed, lambda: START + passed)
-    ledger = LoginLedger(clock=clock, timing=NO_PAUSE)
+    ledger = LoginLedger(clock=clock)
     # A hash of a password takes 20 ms for each salt.
     ledger.salt = "salt"
 

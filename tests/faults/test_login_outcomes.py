@@ -4,7 +4,6 @@ import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -35,7 +34,6 @@ from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.target_scraper import TargetScraper
 
-NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
 SCRAPES = 8
 
 UNRECOGNISED: dict[str, tuple[bytes, Talk | None]] = {
@@ -59,6 +57,11 @@ UNRECOGNISED: dict[str, tuple[bytes, Talk | None]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+
+
 def scraper(
     port: int,
     clock: ShiftedClock | None = None,
@@ -72,7 +75,6 @@ def scraper(
         Auth(user="monitor", password="planted-wrong"),
         clock=clock,
         settings=settings,
-        timing=NO_PAUSE,
     )
 
 

@@ -4,9 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ from ase_exporter.ase.database_error import login_error
 from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.assets import load_yaml
 from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.module_collector import PLAN_LIFETIME
@@ -184,15 +181,14 @@ def test_what_rollbacks_have_reserved_is_no_free_log_space(server: Simulated, sc
     assert got["ase_database_free_bytes"]["orders", "log"] == (free - reserved) * page_size
 
 
-def test_a_catalogue_that_hangs_costs_neither_ase_up_nor_the_other_collectors(server: Simulated) -> None:
+def test_a_catalogue_that_hangs_costs_neither_ase_up_nor_the_other_collectors(
+    server: Simulated, scraper: TargetScraper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The cancelled statement may come back late, and what hangs leaves the others enough time.
-    timing = replace(TIMING, cancel_grace=20.0, collector_share=0.05)
-    scraper = scraper_of(
-        server.address, timing=timing, open_connection=partial(Connection.open, timing=timing)
-    )
+    monkeypatch.setattr(TIMING, "cancel_grace", 20.0)
+    monkeypatch.setattr(TIMING, "collector_share", 0.05)
     server.faults.hang, server.faults.only = True, "sysdatabases"
     seen = scrape(scraper)
-    scraper.close()
     assert seen.summary.up
     assert seen.error_kind == ""
     assert set(failed(seen)) <= {"database_space", "database_states", "changes"}
@@ -223,15 +219,15 @@ def test_a_collector_of_another_version_does_not_have_the_facts_read_again(versi
 
 @pytest.mark.parametrize("reason", ["deadline", "query_failed", "lost"])
 def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
-    server: Simulated, reason: str
+    server: Simulated, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shifted = ShiftedClock()
-    timing = replace(TIMING, cancel_grace=20.0)
+    monkeypatch.setattr(TIMING, "cancel_grace", 20.0)
     if reason == "deadline":
-        timing = replace(timing, collector_share=0.01, min_collector_seconds=0.5)
-    opened = partial(Connection.open, timing=timing, watchdog=Watchdog(shifted.clock))
+        monkeypatch.setattr(TIMING, "collector_share", 0.01)
+        monkeypatch.setattr(TIMING, "min_collector_seconds", 0.5)
     module = reading("state", "devices", "engines", "data_caches", "threads", "databases")
-    one = scraper_of(server.address, module=module, clock=shifted, timing=timing, open_connection=opened)
+    one = scraper_of(server.address, module=module, clock=shifted)
 
     scrape(one, clock=shifted)
     server.faults.only = "monDeviceIO"

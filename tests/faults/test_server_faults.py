@@ -4,7 +4,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -91,9 +90,12 @@ def test_a_server_without_a_free_connection_is_named_and_asked_again(
     assert len(tried) == LOGIN_ATTEMPTS + 1
 
 
-def test_a_locked_login_is_tried_twice_and_then_left_alone(server: Simulated) -> None:
+def test_a_locked_login_is_tried_twice_and_then_left_alone(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
     server.model.world.locked = frozenset({"monitor"})
-    one = scraper_of(server.address, timing=replace(TIMING, login_pause=(0.0, 0.0)))
+    one = scraper_of(server.address)
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
     assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
     assert "ase_exporter_connects_total 2.0" in text(scrape(one))

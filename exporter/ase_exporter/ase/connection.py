@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Self
 
 import pyodbc
 
-from ase_exporter.ase.call_bounds import CallBounds
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.database_error import DatabaseError as DatabaseError
 from ase_exporter.ase.database_error import login_error
@@ -29,8 +28,8 @@ from ase_exporter.ase.login import Opener as Opener
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.resolver import resolver
 from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, decoder, python_codec
-from ase_exporter.ase.timing import TIMING, Timing
-from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, CallBounds, Watchdog
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, has_arrays
 from ase_exporter.metrics.columns import Row as Row
@@ -72,18 +71,11 @@ class Connection:
     cost: gets the statements, rows, bytes and seconds; that of a target outlives its connections.
     """
 
-    def __init__(
-        self,
-        raw: pyodbc.Connection,
-        driver_socket: DriverSocket,
-        watchdog: Watchdog,
-        timing: Timing,
-    ) -> None:
+    def __init__(self, raw: pyodbc.Connection, driver_socket: DriverSocket, watchdog: Watchdog) -> None:
         self._raw = raw
         self._socket = driver_socket
         self._watchdog = watchdog
         self._monotonic = watchdog.clock.monotonic
-        self._timing = timing
         # Statements whose last result was large, with its rows; those of them with a column that cannot be bound.
         self._large: dict[str, int] = {}
         self._unbindable: set[str] = set()
@@ -104,7 +96,6 @@ class Connection:
         program: str = PROGRAM,
         permit: Permission = lambda _: LOGIN_ATTEMPTS,
         watchdog: Watchdog = SYSTEM_WATCHDOG,
-        timing: Timing = TIMING,
     ) -> Self:
         """Log in, at the first of the host's addresses that takes part in a login.
 
@@ -117,7 +108,7 @@ class Connection:
             addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
             allowed = permit(addresses)
         now = watchdog.clock.monotonic
-        log_in = partial(cls._open_at, endpoint.host, string, watchdog, timing)
+        log_in = partial(cls._open_at, endpoint.host, string, watchdog)
         failure, sent = DatabaseError("unknown_host", f"{endpoint.host}: it has no address"), 0
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             # The addresses that have not been tried share the time; FreeTDS needs a whole second.
@@ -139,13 +130,7 @@ class Connection:
 
     @classmethod
     def _open_at(
-        cls,
-        host: str,
-        connection_string: str,
-        watchdog: Watchdog,
-        timing: Timing,
-        address: tuple[str, int],
-        deadline: float,
+        cls, host: str, connection_string: str, watchdog: Watchdog, address: tuple[str, int], deadline: float
     ) -> Self:
         """Log in at one address of a host, as `open` does."""
         where = f"{host}:{address[1]}"
@@ -156,11 +141,11 @@ class Connection:
             raise DatabaseError("deadline", f"no time left to log in to {where}")
         with _only_login_to(address):
             began = monotonic()
-            limit = began + seconds - timing.login_lead
+            limit = began + seconds - TIMING.login_lead
             end = LoginTimeout(address, watchdog.clock)
             try:
                 string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
-                steps = (limit, end), (limit + timing.stuck_after, watchdog.give_up)
+                steps = (limit, end), (limit + TIMING.stuck_after, watchdog.give_up)
                 with gil_scheduler.released(), watchdog.guard(*steps):
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
@@ -177,15 +162,12 @@ class Connection:
                     if found
                     else _dropped(where)
                 )
-            connection = cls(raw, found.pop(), watchdog, timing)
+            connection = cls(raw, found.pop(), watchdog)
         connection._confirm(where, deadline)
         return connection
 
     def _confirm(self, where: str, deadline: float) -> None:
-        """See that the server answers a statement: something else may acknowledge a login before ASE refuses it.
-
-        Raises DatabaseError, and closes the connection, if it does not.
-        """
+        # Something else may acknowledge a login before ASE refuses it.
         try:
             if Connection.query(self, "select @@spid", deadline):
                 return
@@ -212,10 +194,7 @@ class Connection:
             decode_text(self._raw, codec)
 
     def query(self, sql: str, deadline: float) -> list[Row]:
-        """The rows of the first result set, in select order.
-
-        Raises DatabaseError; `too_many_rows` for more than MAX_ROWS.
-        """
+        """The rows of the first result set. Raises DatabaseError; `too_many_rows` for more than MAX_ROWS."""
         cursor = self._raw.cursor()
         with self._counted():
             self._execute(cursor, sql, deadline)
@@ -313,7 +292,7 @@ class Connection:
         """Log out. Does not wait for a server that does not answer."""
         self.count_received()
         self._socket.release()
-        limit = self._monotonic() + self._timing.cancel_grace
+        limit = self._monotonic() + TIMING.cancel_grace
         with (
             self._watchdog.guard((limit, self._socket.shut_down)),
             contextlib.suppress(pyodbc.Error),
@@ -394,9 +373,9 @@ class Connection:
 
     def _bounded(self, statement: Any, deadline: float, max_bytes: int = MAX_CALL_BYTES) -> CallBounds:
         """statement: a cursor, or what else has `cancel`."""
-        limit = max(deadline, self._monotonic() + self._timing.min_call_seconds)
+        limit = max(deadline, self._monotonic() + TIMING.min_call_seconds)
         cancel = partial(_cancel, statement)
-        return CallBounds(self._socket, self._watchdog, cancel, limit, self._timing.cancel_grace, max_bytes)
+        return CallBounds(self._socket, self._watchdog, cancel, limit, max_bytes)
 
 
 @contextmanager

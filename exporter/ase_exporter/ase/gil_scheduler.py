@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
+from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
 
 # A thread that holds the turn longer waits for something, such as rows that trickle in; it loses the turn then.
 MAX_HOLD_SECONDS = 0.1
@@ -37,9 +37,8 @@ class _Turn:
 class GilScheduler:
     """Grants the turn to one thread of the process at a time."""
 
-    def __init__(self, max_hold: float = MAX_HOLD_SECONDS, watchdog: Watchdog = SYSTEM_WATCHDOG) -> None:
+    def __init__(self, max_hold: float = MAX_HOLD_SECONDS) -> None:
         self._max_hold = max_hold
-        self._watchdog = watchdog
         self._changing = threading.Lock()
         self._orders = itertools.count()
         self._queue: list[_Turn] = []
@@ -98,7 +97,7 @@ class GilScheduler:
             pass
 
     def _watch(self) -> None:
-        self._watchdog.at(self._watchdog.clock.monotonic() + self._max_hold, self._check_owner)
+        SYSTEM_WATCHDOG.at(time.monotonic() + self._max_hold, self._check_owner)
 
     def _check_owner(self) -> None:
         """Called by the watchdog while threads wait, which would cost them the more CPU the more they are."""

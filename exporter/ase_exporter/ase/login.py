@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from ase_exporter.ase.database_error import DatabaseError, Kind
 from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to
@@ -24,7 +24,7 @@ from ase_exporter.ase.login_ledger import (
     Outcome,
     Permit,
 )
-from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
 from ase_exporter.untrusted.redaction import remember
@@ -46,7 +46,11 @@ _LOGINACK = 0xAD
 _TOKENS = frozenset((_LOGINACK, 0xAA, 0xAB, 0xE2, 0xE3, 0xE5, 0xEC, 0xD7))
 _STATUS: dict[int, Outcome] = {5: "accepted", 6: "refused", 7: "not_refused"}
 
-Opened = TypeVar("Opened", covariant=True)
+Opened = TypeVar("Opened")
+# Logs in to a server, with the parameters and errors of `Connection.open`.
+Opener = Callable[..., Opened]
+# Called with the addresses of a host before anything is sent; returns to how many of them the password may be sent.
+# What it raises ends the login.
 Permission = Callable[[Sequence[str]], int]
 
 
@@ -65,25 +69,6 @@ class Endpoint:
         return cls(target.host, target.port, target.charset, target.encrypt_password)
 
 
-class Opener(Protocol[Opened]):
-    """Logs in to a server, as `Connection.open` does. Raises DatabaseError.
-
-    permit: called with the addresses of the host before anything is sent; returns to how many of them the password may
-    be sent. What it raises ends the login.
-    """
-
-    def __call__(
-        self,
-        endpoint: Endpoint,
-        user: str,
-        password: str,
-        *,
-        deadline: float,
-        program: str,
-        permit: Permission,
-    ) -> Opened: ...
-
-
 class Login(Generic[Opened]):
     """Logins of one user to one server.
 
@@ -100,15 +85,13 @@ class Login(Generic[Opened]):
         program: str = PROGRAM,
         ledger: LedgerClient | None = None,
         clock: Clock = SYSTEM_CLOCK,
-        timing: Timing = TIMING,
     ) -> None:
         self.attempts = 0
         self._endpoint = endpoint
         self._auth = auth
         self._open_connection = open_connection
         self._program = program
-        self._ledger = ledger or LoginLedger(clock=clock, timing=timing).client()
-        self._timing = timing
+        self._ledger = ledger or LoginLedger(clock=clock).client()
         # The password that was accepted last, and the one that LDAP or PAM accepted.
         self._accepted: str | None = None
         self._accepted_by_directory: str | None = None
@@ -143,7 +126,7 @@ class Login(Generic[Opened]):
             outcome, attempts = _outcome(error), error.attempts
             if error.unanswered and permit:
                 if permit.accepted:
-                    error.unanswered.max_wait = self._timing.accepted_login_wait
+                    error.unanswered.max_wait = TIMING.accepted_login_wait
                 self._unanswered = error.unanswered, password, permit.number
             raise
         finally:

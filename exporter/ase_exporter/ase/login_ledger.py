@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.regular_files import read_text, write_bytes
 
@@ -215,13 +215,10 @@ class LoginLedger:
     directory: where the file is kept; None to keep nothing. `salt` is part of the fingerprint of each password.
     """
 
-    def __init__(
-        self, directory: Path | None = None, clock: Clock = SYSTEM_CLOCK, timing: Timing = TIMING
-    ) -> None:
+    def __init__(self, directory: Path | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
         self.salt = secrets.token_hex(16)
         self._path = directory / FILE if directory else None
         self._clock = clock
-        self._timing = timing
         self._lock = threading.RLock()
         self._backoffs: dict[_Key, _Backoff] = {}
         self._attempts: dict[int, _Attempt] = {}
@@ -318,7 +315,7 @@ class LoginLedger:
             # A damaged answer, a server that hangs, or a driver that crashed: a password that was accepted is hardly
             # refused without a word.
             outcome = "not_refused"
-        pause = random.uniform(*self._timing.login_pause)
+        pause = random.uniform(*TIMING.login_pause)
         for account, before in attempt.before.items():
             after = before
             if outcome == "accepted":

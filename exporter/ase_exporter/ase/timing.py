@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from ase_exporter.clock import Clock
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Timing:
     """Seconds, except `collector_share`. Tests replace single values; nothing else does.
 

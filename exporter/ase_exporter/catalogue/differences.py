@@ -60,10 +60,7 @@ def unknown_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple
 
 
 def absent_columns(collector: Collector, facts: ServerFacts) -> list[str]:
-    """The columns, also of labels and keys, that a custom collector names and its table lacks.
-
-    Those with a fallback and InstanceID may be absent.
-    """
+    """The columns that a custom collector names and its table lacks, unless they have a fallback."""
     present = {column.lower() for column in facts.tables.get(collector.table or "", {})}
     if not present:
         return []

@@ -1,11 +1,11 @@
 """Loads the catalogue: the built-in files, and those in the user's directories."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.select_only import select_problem
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.declared import OWN
 
@@ -14,6 +14,18 @@ FIRST = {"state.yaml": 0, "threads.yaml": 1}
 
 # Metrics that no custom collector may define, besides the exporter's own.
 RESERVED_PREFIXES = ("ase_exporter_", "ase_sysmon_")
+
+# Text, quoted names and comments hold no keywords.
+_OPAQUE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\[[^\]]*\]|/\*.*?\*/|--[^\n]*", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_@#$][\w@#$]*|[();]")
+# Reserved words of T-SQL that begin another statement, or make a select write.
+_FORBIDDEN = re.compile(
+    r"alter|begin|break|bulk|checkpoint|close|commit|compute|connect|continue|create|dbcc|"
+    r"deallocate|declare|delete|disk|drop|dump|exec|execute|fetch|go|goto|grant|if|"
+    r"insert|into|kill|load|merge|open|prepare|print|quiesce|raiserror|readtext|"
+    r"reconfigure|remove|reorg|return|revoke|rollback|save|set|setuser|shutdown|transfer|"
+    r"truncate|update|use|waitfor|while|writetext"
+)
 
 
 @dataclass(slots=True)
@@ -69,10 +81,7 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
 
 
 def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> None:
-    """Add all collectors of a file.
-
-    Raises UserError if a collector or metric is defined already, or a custom statement is not one select.
-    """
+    """Add a file. Raises UserError for what is defined already, and for a statement that is not one select."""
     custom = path.parent != HERE
     owners = {metric: name for name, known in catalogue.collectors.items() for metric in known.metrics}
     for name, collector in collectors.items():
@@ -96,3 +105,19 @@ def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> 
     catalogue.topics.update(dict.fromkeys(collectors, path.stem))
     if custom:
         catalogue.custom.update(collectors)
+
+
+def select_problem(text: str) -> str | None:
+    """What is wrong with a text that should be one select; None if it is one. The words decide, as T-SQL has no end of
+    a statement."""
+    depth, previous = 0, ""
+    for word in _WORD.findall(_OPAQUE.sub(" ", text)):
+        lower = word.lower()
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        # A second select belongs to a union, or is in parentheses.
+        second = lower == "select" and depth == 0 and previous not in ("", "union", "all")
+        if (not previous and lower != "select") or _FORBIDDEN.fullmatch(lower) or word == ";" or second:
+            found = f"a second `{lower}`" if second else f"`{lower}`"
+            return f"`sql`: expected one select and nothing else, found {found}"
+        previous = lower
+    return None if previous else "`sql`: expected one select and nothing else, found nothing"

@@ -10,7 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, Self
 
-from annotated_types import Ge, Le, MinLen
+from annotated_types import Ge, MinLen
 
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.config.fields import Strict, Validator
@@ -175,17 +175,6 @@ class Epoch(Strict):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Top(Strict):
-    """Only the most expensive rows get series of their own; the others are summed as `rest`.
-
-    by: columns whose growth (counters) or value (gauges) ranks the rows. limit: how many rows.
-    """
-
-    by: Annotated[list[ColumnName], MinLen(1)]
-    limit: Annotated[int, Ge(1), Le(1000)] = 20
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Collector(Strict):
     """One table, or one select, and the metrics made from its rows.
 
@@ -202,6 +191,8 @@ class Collector(Strict):
     grouped: the server sums the rows with the same labels, for tables of very many rows with wide counters alone.
     events: the column with an event's time, if every row is an event that the server returns once per connection;
     counters then count the rows, or sum them.
+    top: columns whose growth (counters) or value (gauges) ranks the rows: only the most expensive ones get series of
+    their own, the others are summed as `rest`.
     """
 
     help: Annotated[str, MinLen(5)]
@@ -225,7 +216,7 @@ class Collector(Strict):
     epoch: Epoch | None = None
     grouped: bool = False
     events: ColumnName | None = None
-    top: Top | None = None
+    top: list[ColumnName] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Raises ValueError if keys conflict."""
@@ -276,7 +267,7 @@ class Collector(Strict):
             "InstanceID",
             *filter(None, [self.generation, self.events]),
             *((self.epoch.started, self.epoch.cleared) if self.epoch else ()),
-            *(self.top.by if self.top else ()),
+            *self.top,
             *(source for metric in self.metrics.values() for source in metric.all_sources()),
         ]
         return list(dict.fromkeys(named))

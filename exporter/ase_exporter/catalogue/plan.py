@@ -143,7 +143,7 @@ def _columns(collector: Collector, facts: ServerFacts) -> dict[str, str]:
         return {}
     unused = {source for metric in collector.metrics.values() for source in metric.all_sources()} - {
         *sources,
-        *(collector.top.by if collector.top else ()),
+        *collector.top,
     }
     chosen = {column: types[column.lower()] for column in present if column not in unused}
     return chosen | {READ_AT: "datetime"} if collector.epoch else chosen

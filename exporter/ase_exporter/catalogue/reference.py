@@ -53,7 +53,7 @@ def _section(name: str, collector: Collector) -> Iterator[str]:
     needs = [f"role `{role}`" for role in collector.roles] + [f"`{option}`" for option in collector.options]
     yield f"- Needs: {', '.join(needs) or 'a login'}"
     if collector.top:
-        yield f"- Series: the top rows by {', '.join(collector.top.by)}; all others are summed as `rest`"
+        yield f"- Series: the top rows by {', '.join(collector.top)}; all others are summed as `rest`"
     if collector.experimental:
         yield "- Experimental"
     yield ""

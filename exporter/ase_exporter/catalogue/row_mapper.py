@@ -77,9 +77,7 @@ class RowMapper:
         ]
         self._generation = self._indexes.get(collector.generation or "")
         self._event_time = self._indexes.get(collector.events or "")
-        self._ranked_by = [
-            self._indexes[c] for c in (collector.top.by if collector.top else ()) if c in columns
-        ]
+        self._ranked_by = [self._indexes[column] for column in collector.top if column in columns]
         # Help text and label names of each metric.
         self._heads: dict[str, tuple[str, tuple[str, ...]]] = {}
         # By a name that is the same in each process, under which the counters of the group are saved.
@@ -176,7 +174,7 @@ class RowMapper:
             for key, label in labels.items()
             if label.column in self.columns or label.absent is not None
         }
-        group = self._group(labels, ranked=self._collector.top is not None and not metric.total)
+        group = self._group(labels, ranked=bool(self._collector.top) and not metric.total)
         names = group.labels.names
         all_names = tuple(sorted([*names, metric.by])) if metric.by else names
         self._heads[name] = (help_text(self._collector, metric), all_names)

@@ -12,7 +12,7 @@ from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.options import choose_target, load_config
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
-from ase_exporter.metrics.exposition import render_openmetrics, render_text
+from ase_exporter.metrics.exposition import render_text
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
@@ -31,7 +31,6 @@ def probe(
     password: bool = False,
     seconds: float | None = None,
     timeout: float = 10.0,
-    openmetrics: bool = False,
 ) -> None:
     # The target's error is the last line of the output; a log line would repeat it.
     logs.configure("text", "error")
@@ -50,8 +49,7 @@ def probe(
     families = first.all_families(stuck=False)
     if later and seconds:
         families = list(_with_rates(families, first, later[-1], seconds))
-    text = render_openmetrics(families) if openmetrics else RAW_COUNTERS + render_text(families)
-    print(text, end="")
+    print(RAW_COUNTERS + render_text(families), end="")
     scraper.close()
     for result in scrapes:
         if result.summary.error:
@@ -105,10 +103,7 @@ def _scrape(
 def _with_rates(
     families: Sequence[Family], first: ScrapeResult, second: ScrapeResult, seconds: float
 ) -> Iterator[Family]:
-    """The families, each counter of a collector followed by its rate between the two scrapes.
-
-    A series that one of the scrapes lacks has no rate.
-    """
+    """The families, each counter of a collector followed by its rate where both scrapes have the series."""
     collected = {family.name for each in first.collected.values() for family in each}
     later = {family.name: dict(family.samples) for each in second.collected.values() for family in each}
     for family in families:

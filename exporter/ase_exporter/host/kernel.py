@@ -19,7 +19,7 @@ from ase_exporter.host.files import (
     read_kernel_text,
 )
 from ase_exporter.metrics.declared import Rows
-from ase_exporter.metrics.families import Family, single
+from ase_exporter.metrics.families import Family
 
 _POOL_DIRECTORY = re.compile(r"hugepages-(\d+)kB")
 _THP_EVENTS = re.compile(r"(thp|htlb)_\w+|compact_(stall|fail|success|daemon_wake)")
@@ -91,7 +91,7 @@ def thp(procfs: str, sysfs: str) -> Iterable[Family]:
         *of_group("thp", {(): {file: read_int(f"{directory}/{file}") for file in keys("thp")}}),
         *_khugepaged(f"{directory}/khugepaged"),
         *(
-            single(f"dbhost_vmstat_{event}_total", "counter", f"/proc/vmstat {event}.", count)
+            Family(f"dbhost_vmstat_{event}_total", "counter", f"/proc/vmstat {event}.", (), [((), count)])
             for event, count in events.items()
             if _THP_EVENTS.fullmatch(event)
         ),

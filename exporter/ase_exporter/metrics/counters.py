@@ -86,7 +86,6 @@ class CounterStore:
     """All counters of one target, by table, and what is known of its server.
 
     starts_at_raw: totals start at the raw values of the first reading instead of 0.
-    created: Unix time at which they started at 0, if known.
     on_rebase: called with one line when counters are re-based.
     events: how often each kind of decrease was met, counted per row (restart and re-bases: each once).
     """
@@ -95,11 +94,9 @@ class CounterStore:
         self,
         *,
         starts_at_raw: bool = False,
-        created: float | None = None,
         on_rebase: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.starts_at_raw = starts_at_raw
-        self.created = created
         self.on_rebase = on_rebase
         self.events: Counter[str] = Counter()
         self.epochs = Epochs()

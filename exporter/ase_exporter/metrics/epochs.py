@@ -155,10 +155,7 @@ def change(old: Mark, new: Mark) -> Change:
 
 
 def _mark_of_joined(last: KnownEpoch, reading: EpochReading, now: float) -> Mark:
-    """The mark of an instance that was not there before: its rows count from zero only if it has just started.
-
-    last: the latest reading of any other.
-    """
+    """The mark of a new instance: its rows count from zero only if it has just started. last: of any other."""
     return Mark(restarts=1) if _is_later(last, reading, now) else Mark(rebases=1)
 
 

@@ -22,7 +22,6 @@ class Family:
     help: one sentence that names the source (MDA column, file, report row).
     labels: label names, sorted, as exposed.
     samples: (label values in the order of `labels`, value); a list, or a `SampleArray`.
-    created: Unix time at which its counters started at 0, if known.
     read_at: monotonic time at which its table was read, if known: those of one scrape are read one after the other.
     """
 
@@ -31,7 +30,6 @@ class Family:
     help: str
     labels: tuple[str, ...] = ()
     samples: "list[Sample] | SampleArray" = field(default_factory=list)
-    created: float | None = None
     read_at: float | None = None
 
     def __post_init__(self) -> None:
@@ -78,8 +76,3 @@ class SampleArray:
 
     def __iter__(self) -> Iterator[Sample]:
         return zip(self.series.values, listed(self.values), strict=True)
-
-
-def single(name: str, kind: Kind, help: str, value: float) -> Family:  # noqa: A002
-    """A family of one sample without labels."""
-    return Family(name, kind, help, (), [((), value)])

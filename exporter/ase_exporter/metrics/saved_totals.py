@@ -20,7 +20,7 @@ from ase_exporter.metrics.counters import EVENT_KINDS, CounterStore, TableCounte
 from ase_exporter.metrics.epochs import Count, Epochs
 
 # Changes with the schema; totals of a version that is not known here are not continued.
-_MAGIC = b"ase-exporter totals 2\n"
+_MAGIC = b"ase-exporter totals 3\n"
 # Bytes; a target with more rows starts again with each process.
 MAX_SIZE = 8 << 20
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -45,7 +45,6 @@ class _Store(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     boot_id: str
     monotonic: float
     at: float
-    created: float | None
     epochs: Epochs
     events: dict[str, Count]
     tables: dict[str, TableCounters]
@@ -61,7 +60,6 @@ def encode(store: CounterStore, clock: Clock = SYSTEM_CLOCK) -> bytes:
         _boot_id(),
         clock.monotonic(),
         clock.time(),
-        store.created,
         store.epochs,
         store.events,
         store.tables,
@@ -86,7 +84,7 @@ def restore(store: CounterStore, content: bytes, clock: Clock = SYSTEM_CLOCK) ->
     if saved.boot_id != _boot_id() or saved.monotonic > clock.monotonic():
         # After a boot the monotonic clock begins anew; the wall clock says how long it has been.
         _shift(saved, clock.monotonic() - max(0.0, clock.time() - saved.at) - saved.monotonic)
-    store.created, store.epochs, store.tables = saved.created, saved.epochs, saved.tables
+    store.epochs, store.tables = saved.epochs, saved.tables
     store.events = Counter(saved.events)
 
 
@@ -119,7 +117,7 @@ def _decoded(content: bytes) -> _Store:
 
 def _check_store(saved: _Store) -> None:
     """Raises ValueError for what the types do not exclude."""
-    if not _finite([saved.monotonic, saved.at, saved.created or 0.0]):
+    if not _finite([saved.monotonic, saved.at]):
         raise ValueError("a time is impossible")
     if not saved.events.keys() <= set(EVENT_KINDS):
         raise ValueError("unknown kinds of decreases")

@@ -1,6 +1,7 @@
 """Limits how many series one target may have, by importance: what alerts and the diagnosis read is never cut."""
 
 import csv
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -8,7 +9,6 @@ from pathlib import Path
 
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
-from ase_exporter.metrics.water_filling import fill_level
 
 # What the others get of the limit, however much alerts read: small collectors are then whole.
 _OTHERS = 0.2
@@ -38,6 +38,17 @@ def limit_series(groups: Mapping[str, Sequence[Family]], limit: int) -> list[Fam
         if missing := _size(families) - _size(kept[id(family)] for family in families):
             cut.add(missing, name)
     return [family for family in [*kept.values(), cut] if family.samples]
+
+
+def fill_level(sizes: Iterable[float], limit: float) -> float:
+    """The level for which all sizes, each capped at it, sum to the limit; infinity if they sum to less."""
+    ordered, left = sorted(sizes), max(0.0, limit)
+    for index, size in enumerate(ordered):
+        level = left / (len(ordered) - index)
+        if size > level:
+            return level
+        left -= size
+    return math.inf
 
 
 def _size(families: Iterable[Family]) -> int:

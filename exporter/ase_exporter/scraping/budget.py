@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
-from ase_exporter.metrics.water_filling import fill_level
+from ase_exporter.metrics.series_limits import fill_level
 
 SESSION_CPU = "ase_exporter_session_cpu_seconds_total"
 # The weight of a new measurement in moving averages.
@@ -36,10 +36,7 @@ class _CollectorCost:
     interval: float = 0.0
 
     def natural_interval(self, now: float) -> float:
-        """The interval between readings if there were no budget; 0 if not known yet.
-
-        It grows while no scrape wants the collector.
-        """
+        """The interval without a budget; 0 if not known yet. It grows while no scrape wants the collector."""
         if not self.scrape_interval:
             return self.own_interval
         return max(self.own_interval, self.scrape_interval, now - self.requested_at)
@@ -74,10 +71,7 @@ class Budget:
     _mean_growth: tuple[float, float] = (0.0, 0.0)
 
     def request(self, key: Hashable, now: float, own_interval: float, *, vital: bool = False) -> float:
-        """Note that a scrape wants a collector; returns the interval at which it may be read.
-
-        vital: never read less often.
-        """
+        """Note that a scrape wants a collector; returns its interval now. vital: never read less often."""
         if self.share is None:
             return own_interval
         cost = self._collectors.setdefault(key, _CollectorCost(now, own_interval, vital))

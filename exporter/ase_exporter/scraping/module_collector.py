@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.ase.connection import Connection, DatabaseError
-from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -68,7 +68,6 @@ class ModuleCollector:
         budget: Budget,
         recheck_interval: float,
         clock: Clock = SYSTEM_CLOCK,
-        timing: Timing = TIMING,
         counters: CounterStore | None = None,
     ) -> None:
         self.module = module
@@ -80,7 +79,6 @@ class ModuleCollector:
         self._recheck_interval = recheck_interval
         self._clock = clock
         self._monotonic = clock.monotonic
-        self._timing = timing
         self._planned: list[PlannedCollector] = []
         self._planned_at: float | None = None
         self._facts_incomplete = False
@@ -286,7 +284,7 @@ class ModuleCollector:
             self._add_families(collector, rows, result, connection, read_at, read_at - started)
 
     def _limit(self, result: ScrapeResult) -> float:
-        return self._timing.limit(result.deadline, self._clock)
+        return TIMING.limit(result.deadline, self._clock)
 
     def _add_families(
         self,
@@ -321,7 +319,6 @@ class ModuleCollector:
                 on_unreadable(str(error))
             for family in families:
                 family.read_at = read_at
-                family.created = self.counters.created if family.kind == "counter" else None
             result.collected[collector.name] = families
             self._failing.discard(collector.name)
             self._failures.clear(collector.name)

@@ -1,8 +1,9 @@
-"""ScrapeResult: what one scrape of one target has read so far, and the metric families it becomes."""
+"""What one scrape of one target has read so far, the metric families it becomes, and what others keep of it."""
 
 import threading
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -10,8 +11,48 @@ from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome, outcome_families
 from ase_exporter.metrics.series_limits import limit_series
-from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.sessions.session import Snapshot
+
+
+@dataclass(slots=True)
+class ScrapeSummary:
+    """What leaves the worker beside the metrics, for the landing page.
+
+    up: the server answered at least one statement. error: why the target, not just a collector, failed.
+    version: of the server, '' if unknown. series: number of samples exposed. stretched: number of collectors
+    that are read less often to keep the budget. unreadable: collectors that
+    a role or an option of the server would enable.
+    """
+
+    up: bool = False
+    error: str = ""
+    version: str = ""
+    series: int = 0
+    stretched: int = 0
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class TargetState:
+    """The last scrape of a target. summary: None before the first; at: Unix time."""
+
+    summary: ScrapeSummary | None = None
+    at: float | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the server answered in the last scrape."""
+        return self.summary is not None and self.summary.up
+
+    @property
+    def was_up(self) -> bool:
+        """Whether the server ever answered."""
+        return self.summary is not None and self.summary.version != ""
+
+    def update(self, summary: ScrapeSummary) -> None:
+        """Keep a new summary; a scrape that did not reach the server keeps the version."""
+        version = summary.version or (self.summary.version if self.summary else "")
+        self.summary, self.at = replace(summary, version=version), time.time()
 
 
 @dataclass

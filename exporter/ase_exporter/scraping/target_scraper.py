@@ -12,7 +12,7 @@ from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Ope
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LedgerClient
-from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -61,7 +61,7 @@ class TargetScraper:
 
     module: for scrapes that name no other; modules: the others, by name. ledger: decides about logins.
     raw_counters: totals start at the server's own values instead of 0. session_interval: seconds between two readings
-    of sessions, at least. clock, open_connection, timing: replaced by tests; all deadlines refer to `clock`.
+    of sessions, at least. clock, open_connection: replaced by tests; all deadlines refer to `clock`.
     """
 
     def __init__(
@@ -79,7 +79,6 @@ class TargetScraper:
         raw_counters: bool = False,
         clock: Clock = SYSTEM_CLOCK,
         open_connection: Opener[Connection] = Connection.open,
-        timing: Timing = TIMING,
         session_interval: float = MIN_SESSION_INTERVAL,
     ) -> None:
         self.name = target.name
@@ -87,9 +86,8 @@ class TargetScraper:
         self._databases: list[str] = []
         self.cost = Cost()
         self._clock = clock
-        self._timing = timing
         self._login: Login[Connection] = Login(
-            Endpoint.of(target), auth, open_connection, ledger=ledger, clock=clock, timing=timing
+            Endpoint.of(target), auth, open_connection, ledger=ledger, clock=clock
         )
         self._budget = Budget(target.budget or scrape.budget)
 
@@ -97,11 +95,10 @@ class TargetScraper:
             text = "target %s: counters re-based, which leaves a gap: %s"
             counters = CounterStore(
                 starts_at_raw=raw_counters,
-                created=clock.time(),
                 on_rebase=lambda why: log.warning(text, target.name, why),
             )
             interval = scrape.recheck_interval
-            return ModuleCollector(target.name, module, self._budget, interval, clock, timing, counters)
+            return ModuleCollector(target.name, module, self._budget, interval, clock, counters)
 
         self._raw_counters = raw_counters
         self._own_module = target.module
@@ -204,7 +201,7 @@ class TargetScraper:
                 collector.forget_plan()
             self._connection.query(SESSION_SETUP, result.deadline)
             result.summary.up = True
-            self._connection.detect_charset(self._timing.limit(result.deadline, self._clock))
+            self._connection.detect_charset(TIMING.limit(result.deadline, self._clock))
         return self._connection
 
     def _ensure_plan(self, result: ScrapeResult, connection: Connection) -> None:
@@ -212,7 +209,7 @@ class TargetScraper:
             return
 
         def query(sql: str) -> list[Row]:
-            rows = connection.query(sql, self._timing.limit(result.deadline, self._clock))
+            rows = connection.query(sql, TIMING.limit(result.deadline, self._clock))
             result.summary.up = True
             return rows
 
@@ -240,11 +237,11 @@ class TargetScraper:
         if not watch.due(interval):
             result.outcomes[CHANGES] = CollectorOutcome(0.0, self._last_watch_reason)
             return
-        limit = started + (result.deadline - started) * self._timing.collector_share
+        limit = started + (result.deadline - started) * TIMING.collector_share
         known = dict(watch.missing)
         try:
             result.config_snapshot = watch.take_snapshot(
-                lambda sql: connection.query(sql, self._timing.limit(limit, self._clock)), limit
+                lambda sql: connection.query(sql, TIMING.limit(limit, self._clock)), limit
             )
         except DatabaseError as error:
             reason = error.kind
@@ -267,12 +264,12 @@ class TargetScraper:
                 asked_for_text = TEXT in result.session_groups
                 result.sessions = reader.last if asked_for_text else reader.last.without_text()
             return
-        limit = started + (result.deadline - started) * self._timing.collector_share
+        limit = started + (result.deadline - started) * TIMING.collector_share
         # The server gives what has ended to a connection once: it must not be taken from a metric.
         others = next(filter(None, (each.reader_of(PIPE_TABLE) for each in self._collectors.values())), "")
         try:
             result.sessions = reader.take(
-                lambda sql: connection.query(sql, self._timing.limit(limit, self._clock)),
+                lambda sql: connection.query(sql, TIMING.limit(limit, self._clock)),
                 self._facts,
                 result.session_groups,
                 limit,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.login_ledger import LedgerClient
-from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -56,7 +55,7 @@ class TargetSampler:
     """Samples of one target. For one thread at a time, which must not be the main one.
 
     interval: seconds between samples. timeout: seconds of a scrape; by default that of the configuration. clock,
-    open_connection, timing: as those of TargetScraper. save: called after each sample, to record it; returns a note
+    open_connection: as that of TargetScraper. save: called after each sample, to record it; returns a note
     for the screen or ''. selection: what is read, by default what the screen shows;
     groups: what of sessions. looked_at: the session whose waits are read, too.
     """
@@ -71,7 +70,6 @@ class TargetSampler:
         timeout: float | None = None,
         clock: Clock = SYSTEM_CLOCK,
         open_connection: Opener[Connection] = Connection.open,
-        timing: Timing = TIMING,
         ledger: LedgerClient | None = None,
         save: Callable[[], str] | None = None,
         selection: CollectorChoice = SCREEN,
@@ -93,7 +91,6 @@ class TargetSampler:
             ledger=ledger,
             clock=clock,
             open_connection=open_connection,
-            timing=timing,
             session_interval=0.0,
         )
         self._groups = frozenset(groups)

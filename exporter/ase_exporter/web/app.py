@@ -26,17 +26,12 @@ from ase_exporter.metrics.columns import has_arrays
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.pages.render import render
+from ase_exporter.scraping.result import TargetState
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.sessions.sources import ENDED, STATEMENTS
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
-from ase_exporter.web.exposition import (
-    Exposition,
-    accepts_gzip,
-    exposition,
-    wants_created,
-    wants_openmetrics,
-)
+from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
 from ase_exporter.web.incident_keeper import IncidentKeeper
 from ase_exporter.web.incident_routes import IncidentHandlers
 from ase_exporter.web.probe_targets import LookUp, find_target
@@ -46,7 +41,6 @@ from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, pr
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest
 from ase_exporter.workers.pool import BusyError, WorkerPool
-from ase_exporter.workers.target_state import TargetState
 from ase_exporter.workers.totals_register import TotalsRegister
 
 if TYPE_CHECKING:
@@ -289,8 +283,6 @@ class ExporterApp:
                 target,
                 asked + timeout - margin,
                 collectors=frozenset(names) if names else None,
-                openmetrics=wants_openmetrics(request),
-                created=wants_created(request),
                 compress=accepts_gzip(request),
                 module=module,
                 families=tuple(self.known(target)),

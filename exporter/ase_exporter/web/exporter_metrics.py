@@ -8,7 +8,7 @@ from importlib.metadata import version
 from prometheus_client import ProcessCollector
 
 from ase_exporter.metrics.declared import OWN
-from ase_exporter.metrics.families import Family, Kind, single
+from ase_exporter.metrics.families import Family, Kind
 
 
 class ExporterMetrics:
@@ -39,7 +39,7 @@ class ExporterMetrics:
         for metric in self._process.collect():
             sample = metric.samples[0]
             kind: Kind = "counter" if metric.type == "counter" else "gauge"
-            yield single(sample.name, kind, metric.documentation, sample.value)
+            yield Family(sample.name, kind, metric.documentation, (), [((), sample.value)])
         yield OWN.family("ase_exporter_build_info", [((version("ase-exporter"),), 1.0)])
         for name, read in self._gauges.items():
             yield OWN.value(name, read())

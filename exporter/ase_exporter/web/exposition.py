@@ -1,10 +1,9 @@
-"""Responses with metrics: content negotiation, compression, and sending large bodies in pieces."""
+"""Responses with metrics: compression, and sending large bodies in pieces."""
 
 import gzip
 import re
 from collections.abc import Iterable
 
-from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -21,8 +20,7 @@ class Exposition(Response):
     """Up to many megabytes, sent in pieces as the socket takes them. body: in the encoding that the caller accepts."""
 
     def __init__(self, request: Request, body: memoryview | bytes) -> None:
-        media_type = OPENMETRICS if wants_openmetrics(request) else TEXT
-        super().__init__(body, media_type=media_type)
+        super().__init__(body, media_type=TEXT)
         if accepts_gzip(request):
             self.headers["Content-Encoding"] = "gzip"
 
@@ -32,15 +30,6 @@ class Exposition(Response):
         for start in range(0, max(len(body), 1), PIECE):
             piece = {"body": body[start : start + PIECE], "more_body": start + PIECE < len(body)}
             await send({"type": "http.response.body", **piece})
-
-
-def wants_openmetrics(request: Request) -> bool:
-    return "application/openmetrics-text" in request.headers.get("accept", "")
-
-
-def wants_created(request: Request) -> bool:
-    """Whether the caller asks for the times at which counters started (`created=1`), which OpenMetrics can tell."""
-    return request.query_params.get("created") == "1"
 
 
 def accepts_gzip(request: Request) -> bool:
@@ -53,5 +42,5 @@ def accepts_gzip(request: Request) -> bool:
 
 def exposition(request: Request, families: Iterable[Family]) -> Response:
     """A response with these metrics, compressed if the caller accepts that."""
-    body = render_bytes(families, openmetrics=wants_openmetrics(request))
+    body = render_bytes(families)
     return Exposition(request, gzip.compress(body, 1, mtime=0) if accepts_gzip(request) else body)

@@ -15,7 +15,7 @@ from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.config import Config, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.saved_totals import SavedTotals
-from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.sessions.session import Snapshot
 
 LENGTHS = struct.Struct("!II")
@@ -65,16 +65,13 @@ class ScrapeRequest:
     """One scrape. Requests that ask for the same thing are equal.
 
     deadline: time.monotonic(), which all processes of a machine share on Linux. collectors: only these, None for all of
-    the module. openmetrics: format of the body; created: with the times at which counters started. compress: gzip it.
-    module: '' for the target's own. session_groups: what to read of sessions, in place of an exposition. families:
-    known to the web process, rendered with the rest. number: of the pool.
+    the module. compress: gzip the body. module: '' for the target's own. session_groups: what to read of sessions, in
+    place of an exposition. families: known to the web process, rendered with the rest. number: of the pool.
     """
 
     target: str
     deadline: float = field(compare=False)
     collectors: frozenset[str] | None = None
-    openmetrics: bool = False
-    created: bool = False
     compress: bool = False
     module: str = ""
     session_groups: frozenset[str] = frozenset()

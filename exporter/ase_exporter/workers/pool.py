@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 from ase_exporter.ase.login_ledger import LoginLedger, LoginQuestion, LoginReport
-from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.backoff import Backoff
 from ase_exporter.changes.journal import Journal
 from ase_exporter.config import Target
-from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.messages import (
     Admission,
@@ -32,7 +32,6 @@ from ase_exporter.workers.messages import (
     Started,
 )
 from ase_exporter.workers.process import WorkerProcess, WorkerSlot, launch
-from ase_exporter.workers.target_state import TargetState
 from ase_exporter.workers.totals_register import TotalsRegister
 
 log = logging.getLogger(__name__)
@@ -56,7 +55,6 @@ class WorkerPool:
         self,
         loaded: Loaded,
         journal: Journal | None = None,
-        timing: Timing = TIMING,
         logins: LoginLedger | None = None,
         totals: TotalsRegister | None = None,
         halted: set[tuple[str, int]] | None = None,
@@ -71,12 +69,11 @@ class WorkerPool:
         self.states = {target.name: TargetState() for target in config.targets}
         self._catalogue = loaded.catalogue
         self._journal = journal
-        self._timing = timing
-        self._logins = logins or LoginLedger(timing=timing)
+        self._logins = logins or LoginLedger()
         self._totals = totals or TotalsRegister(None)
         self._halted = set() if halted is None else halted
         # Of targets whose scrapes end their worker: its other targets miss a scrape each time.
-        self._crashes: Backoff[str, None] = Backoff(timing.crash_pause, timing.max_crash_pause)
+        self._crashes: Backoff[str, None] = Backoff(TIMING.crash_pause, TIMING.max_crash_pause)
         allowlist = config.probe_allowlist
         max_targets = len(config.targets) + (allowlist.max_targets if allowlist.addresses else 0)
         count = min(config.workers or len(os.sched_getaffinity(0)), max_targets)
@@ -100,10 +97,7 @@ class WorkerPool:
         self._assign_all()
 
     async def launch(self) -> None:
-        """Start the processes of all workers, without their targets.
-
-        Raises OSError or RuntimeError if that is not possible; then none is left.
-        """
+        """Start the processes of all workers, without targets. Raises OSError or RuntimeError, and leaves none."""
         starts = map(self._launch, self._slots)
         failures = [each for each in await asyncio.gather(*starts, return_exceptions=True) if each]
         if failures:
@@ -116,7 +110,7 @@ class WorkerPool:
         A target that the old pool is still scraping is taken over when that scrape ends, so that its server never
         sees two connections.
         """
-        starts = [asyncio.wait_for(slot.started.wait(), self._timing.start_timeout) for slot in self._slots]
+        starts = [asyncio.wait_for(slot.started.wait(), TIMING.start_timeout) for slot in self._slots]
         await asyncio.gather(*starts, return_exceptions=True)
         self.states |= {name: old.states[name] for name in self.states.keys() & old.states.keys()}
         for name in self.states.keys() & {request.target for request in old._in_flight}:
@@ -135,10 +129,7 @@ class WorkerPool:
             await asyncio.wait(scrapes)
 
     async def retire(self) -> None:
-        """Log out of each target when its last scrape has ended, then stop.
-
-        Stops after Timing.drain_timeout at the latest.
-        """
+        """Log out of each target when its last scrape has ended, then stop; at the latest after `drain_timeout`."""
 
         async def log_out(name: str) -> None:
             await self.settled(name)
@@ -147,7 +138,7 @@ class WorkerPool:
         for timer in self._idle_timers.values():
             timer.cancel()
         try:
-            async with asyncio.timeout(self._timing.drain_timeout):
+            async with asyncio.timeout(TIMING.drain_timeout):
                 await asyncio.gather(*map(log_out, list(self._slot_of)))
         except TimeoutError:
             log.warning("scrapes that began before the reload are ended")
@@ -171,7 +162,7 @@ class WorkerPool:
         # Waited for together, so that workers that hang do not add up their timeouts.
         ends = [asyncio.create_task(worker.process.wait()) for _, worker in running]
         if ends:
-            await asyncio.wait(ends, timeout=self._timing.stop_timeout)
+            await asyncio.wait(ends, timeout=TIMING.stop_timeout)
         for (slot, worker), end in zip(running, ends, strict=True):
             worker.kill()
             await end
@@ -196,7 +187,7 @@ class WorkerPool:
     @property
     def problem(self) -> str:
         """Why a worker does not accept requests, if that is not just a restart; '' if there is none."""
-        return next(filter(None, (slot.problem(self._timing.start_timeout) for slot in self._slots)), "")
+        return next(filter(None, (slot.problem(TIMING.start_timeout) for slot in self._slots)), "")
 
     @property
     def allowlisted(self) -> int:
@@ -306,7 +297,7 @@ class WorkerPool:
             state.update(reply.summary)
         if reply.summary.error and (saved := self._logins.saved):
             # A login that may have been refused is remembered, whatever happens once this is answered.
-            timeout = request.deadline + self._timing.silence - time.monotonic()
+            timeout = request.deadline + TIMING.silence - time.monotonic()
             await asyncio.wait([asyncio.wrap_future(saved)], timeout=timeout)
         if reply.totals:
             await self._totals.keep(reply.totals)
@@ -332,7 +323,7 @@ class WorkerPool:
         worker.scraping.add(request.target)
         try:
             worker.send(request)
-            timeout = request.deadline + self._timing.silence - time.monotonic()
+            timeout = request.deadline + TIMING.silence - time.monotonic()
             return await asyncio.wait_for(answer, timeout)
         except TimeoutError:
             self._suspect(slot, worker)
@@ -342,7 +333,7 @@ class WorkerPool:
 
     def _kill_if_it_does_not_start(self, worker: WorkerProcess | None) -> None:
         # A shorter timeout would kill the replacement of a slow worker as well, again and again.
-        if worker and not worker.suspicion and time.monotonic() - worker.started > self._timing.start_timeout:
+        if worker and not worker.suspicion and time.monotonic() - worker.started > TIMING.start_timeout:
             self._replace(worker, "it does not start")
 
     def _suspect(self, slot: WorkerSlot, worker: WorkerProcess) -> None:
@@ -350,7 +341,7 @@ class WorkerPool:
         if worker.suspicion is None and worker is slot.worker:
             slot.set_ready(False)
             worker.suspicion = asyncio.get_running_loop().call_later(
-                self._timing.dead_after, self._replace, worker, "it does not answer"
+                TIMING.dead_after, self._replace, worker, "it does not answer"
             )
 
     def _replace(self, worker: WorkerProcess, reason: str) -> None:
@@ -447,8 +438,8 @@ class WorkerPool:
         """Start a worker again, with pauses that grow, until it can be started."""
         self.restarts += 1
         while True:
-            pause = self._timing.restart_pause * 2 ** min(slot.starts, 20)
-            await asyncio.sleep(min(pause, self._timing.max_restart_pause))
+            pause = TIMING.restart_pause * 2 ** min(slot.starts, 20)
+            await asyncio.sleep(min(pause, TIMING.max_restart_pause))
             slot.starts += 1
             try:
                 await self._launch(slot)

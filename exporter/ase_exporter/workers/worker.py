@@ -32,8 +32,7 @@ from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.config import Config, Target
 from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.metrics.saved_totals import SavedTotals
-from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.result import ScrapeResult, ScrapeSummary
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.workers.messages import (
     Admission,
@@ -268,7 +267,7 @@ def _render(request: ScrapeRequest, result: ScrapeResult, late: bool) -> bytes:
         return b""
     families = result.all_families(late)
     result.summary.series = sum(len(family.samples) for family in families)
-    body = render_bytes(families, openmetrics=request.openmetrics, created=request.created)
+    body = render_bytes(families)
     return gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body
 
 

@@ -8,8 +8,6 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sized
-from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.simulator.tds.running import Running
@@ -27,9 +25,9 @@ from ase_simulator.results import Column, Rows, Type
 SLACK = 20.0
 
 
-def connect(server: Running, seconds: float = 30, password: str = PASSWORD, **seams: Any) -> Connection:
+def connect(server: Running, seconds: float = 30, password: str = PASSWORD) -> Connection:
     endpoint = Endpoint("127.0.0.1", server.port)
-    return Connection.open(endpoint, USER, password, deadline=time.monotonic() + seconds, **seams)
+    return Connection.open(endpoint, USER, password, deadline=time.monotonic() + seconds)
 
 
 def failure(action: Callable[[], object], seconds: float) -> DatabaseError:
@@ -72,9 +70,10 @@ each_way = pytest.mark.parametrize("fetch", [by_rows, by_columns])
 
 @each_way
 def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(
-    server: Running, faults: Faults, fetch: Fetch
+    server: Running, faults: Faults, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = connect(server, timing=replace(TIMING, cancel_grace=SLACK))
+    monkeypatch.setattr(TIMING, "cancel_grace", SLACK)
+    connection = connect(server)
     usual = fetch(connection, 30)
     faults.hang = True
     error = failure(lambda: fetch(connection, 1), 1)

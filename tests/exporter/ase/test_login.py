@@ -3,7 +3,6 @@
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,10 +41,9 @@ def stack() -> Iterator[ExitStack]:
         yield found
 
 
-def login(server: Server, wait: float) -> Login[Any]:
-    timing = replace(TIMING, accepted_login_wait=wait)
+def login(server: Server) -> Login[Any]:
     endpoint = Endpoint("127.0.0.1", 5000)
-    return Login(endpoint, Auth(user="monitor", password="planted"), server.open, timing=timing)
+    return Login(endpoint, Auth(user="monitor", password="planted"), server.open)
 
 
 def kinds(one: Login[Any], scrapes: int) -> list[str]:
@@ -59,20 +57,22 @@ def kinds(one: Login[Any], scrapes: int) -> list[str]:
 
 @pytest.mark.parametrize(("wait", "logins"), [(0.0, 6), (3600.0, 2)], ids=["waited for", "not yet"])
 def test_a_password_that_was_accepted_is_sent_again_after_a_while_and_never_suspended(
-    stack: ExitStack, wait: float, logins: int
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch, wait: float, logins: int
 ) -> None:
     """The connection may be stuck where others are not."""
+    monkeypatch.setattr(TIMING, "accepted_login_wait", wait)
     server = Server(stack, accepts=True)
-    one = login(server, wait)
+    one = login(server)
     one.open(0.0)
     assert kinds(one, 5) == ["deadline"] * 5
     assert server.logins == logins
     one.close()
 
 
-def test_any_other_password_waits_for_its_answer(stack: ExitStack) -> None:
+def test_any_other_password_waits_for_its_answer(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TIMING, "accepted_login_wait", 0.0)
     server = Server(stack, accepts=False)
-    one = login(server, 0.0)
+    one = login(server)
     assert kinds(one, 5) == ["deadline"] * 5
     assert server.logins == 1
     one.close()

@@ -7,7 +7,6 @@ import stat
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,14 +37,18 @@ from ase_exporter.regular_files import write_bytes
 WRONG = "planted-wrong"
 ACCOUNTS = frozenset({Account("db.example", 5000, "monitor"), Account("192.0.2.1", 5000, "monitor")})
 NUMBERS = itertools.count()
-NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
 
 
 class Process:
     """What a new process knows. A context manager: writes everything at its end."""
 
     def __init__(self, directory: Path | None, clock: Clock = SYSTEM_CLOCK) -> None:
-        self.ledger = LoginLedger(directory, clock, NO_PAUSE)
+        self.ledger = LoginLedger(directory, clock)
         self.client = self.ledger.client()
         self._clock = clock
 
@@ -215,7 +218,7 @@ def test_attempts_at_one_account_follow_each_other() -> None:
 
 
 def test_what_an_owner_leaves_behind_is_ended(tmp_path: Path) -> None:
-    ledger = LoginLedger(timing=NO_PAUSE)
+    ledger = LoginLedger()
     answers: list[Permit] = []
     clients = [LedgerClient(lambda message: None, ledger.salt) for _ in range(2)]
     asked = [LoginQuestion(number, ACCOUNTS, "fingerprint", time.monotonic() + 60) for number in (1, 2)]
@@ -283,7 +286,7 @@ class History:
         self.start()
 
     def start(self) -> None:
-        self.ledger = LoginLedger(self.directory, self.clock.clock, NO_PAUSE)
+        self.ledger = LoginLedger(self.directory, self.clock.clock)
         # By worker: the number of its attempt, and which password was sent.
         self.under_way: dict[int, tuple[int, int]] = {}
 

@@ -8,7 +8,7 @@ import pytest
 
 from ase_exporter.catalogue import load_catalogue, plan, read_facts, unavailable_reason
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.lookups import spinlock_class
+from ase_exporter.catalogue.labels import spinlock_class
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.counters import CounterStore
 

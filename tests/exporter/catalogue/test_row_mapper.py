@@ -94,7 +94,7 @@ def ranked() -> Reading:
         "Name varchar, Waits int, Kept int",
         {"ase_x_waits_total": WAITS, "ase_x_kept": {"help": "A level.", "column": "Kept"}},
         labels={"object": "Name"},
-        top={"by": ["Waits"]},
+        top=["Waits"],
     )
 
 

@@ -1,22 +1,15 @@
-"""Rendered families equal prometheus_client's output in both formats."""
+"""Rendered families equal prometheus_client's output."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Metric, exposition, generate_latest
-from prometheus_client.openmetrics import exposition as openmetrics
 
-from ase_exporter.metrics.exposition import (
-    format_number,
-    format_numbers,
-    render_bytes,
-    render_openmetrics,
-    render_text,
-)
+from ase_exporter.metrics.exposition import format_number, format_numbers, render_text
 from ase_exporter.metrics.families import Family, Kind, SampleArray, SeriesLabels
 
 LABEL_VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -38,23 +31,17 @@ def to_metrics(families: Iterable[Family]) -> Iterable[Metric]:
         base = family.name.removesuffix("_total") if family.kind == "counter" else family.name
         metric = Metric(base, family.help, family.kind)
         for values, value in family.samples:
-            labels = dict(zip(family.labels, values, strict=True))
-            metric.add_sample(family.name, labels, value)
-            if family.created is not None:
-                metric.add_sample(f"{base}_created", labels, family.created)
+            metric.add_sample(family.name, dict(zip(family.labels, values, strict=True)), value)
         yield metric
 
 
-def reference(
-    families: list[Family], generate: Callable[[CollectorRegistry], bytes] = generate_latest
-) -> str:
+def reference(families: list[Family]) -> str:
     registry = CollectorRegistry()
     registry.register(Fixed(to_metrics(families)))
     with pytest.MonkeyPatch.context() as patch:
         # It writes numbers as Go does: 1.234567e+06.
-        for module in (exposition, openmetrics):
-            patch.setattr(module, "floatToGoString", format_number)
-        return generate(registry).decode()
+        patch.setattr(exposition, "floatToGoString", format_number)
+        return generate_latest(registry).decode()
 
 
 @st.composite
@@ -75,45 +62,6 @@ def families(draw: st.DrawFn) -> list[Family]:
 @given(families())
 def test_text_equals_prometheus_client_byte_for_byte(made: list[Family]) -> None:
     assert render_text(made) == reference(made)
-
-
-@given(families())
-def test_openmetrics_equals_prometheus_client_byte_for_byte(made: list[Family]) -> None:
-    assert render_openmetrics(made) == reference(made, openmetrics.generate_latest)
-
-
-@given(families(), st.floats(0, 2e9))
-def test_created_equals_prometheus_client_byte_for_byte(made: list[Family], created: float) -> None:
-    without = render_openmetrics(made)
-    for family in made:
-        family.created = created if family.kind == "counter" else None
-    found = render_bytes(made, openmetrics=True, created=True).decode()
-    assert found == reference(made, openmetrics.generate_latest)
-    # Only callers who ask for them get these lines, which Prometheus would store as series.
-    assert render_openmetrics(made) == without
-    assert render_bytes(made, created=True).decode() == render_text(made)
-
-
-def test_created_beside_large_tables() -> None:
-    tables = [
-        Family(
-            f"ase_m{index}_total",
-            "counter",
-            "",
-            ("a",),
-            SampleArray(SeriesLabels([["x"]]), np.array([index])),
-        )
-        for index in range(3)
-    ]
-    tables[0].created, tables[2].created = 5.0, 7.0
-    text = render_bytes(tables, openmetrics=True, created=True).decode()
-    assert [line for line in text.splitlines() if not line.startswith("#")] == [
-        'ase_m0_total{a="x"} 0.0',
-        'ase_m0_created{a="x"} 5.0',
-        'ase_m1_total{a="x"} 1.0',
-        'ase_m2_total{a="x"} 2.0',
-        'ase_m2_created{a="x"} 7.0',
-    ]
 
 
 @given(

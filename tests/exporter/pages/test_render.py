@@ -9,10 +9,9 @@ from tests.browser import opened
 from ase_exporter.changes.change import Change, new_id
 from ase_exporter.pages import render as module
 from ase_exporter.pages.render import polylines, render
-from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.web.app import landing_page
 from ase_exporter.web.recorded_states import RecordedState
-from ase_exporter.workers.target_state import TargetState
 
 TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))
 HOSTILE = '<script>alert("1")</script>' + "x" * 200

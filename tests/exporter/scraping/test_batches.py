@@ -4,7 +4,6 @@ import asyncio
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from tests.exporter import simulated
@@ -25,9 +24,10 @@ SELECTS = ("one", "two", "three")
 
 
 @pytest.fixture
-def connection(server: Running) -> Iterator[Connection]:
+def connection(server: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     # However late a cancelled statement comes back, the connection is kept.
-    yield (opened := connect(server, 60, timing=replace(TIMING, cancel_grace=60.0)))
+    monkeypatch.setattr(TIMING, "cancel_grace", 60.0)
+    yield (opened := connect(server, 60))
     opened.close()
 
 

@@ -2,14 +2,11 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, run, scrape
 
-from ase_exporter.ase.connection import Connection
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.changes.detect import ConfigWatcher
@@ -87,10 +84,13 @@ def test_a_server_that_hangs_is_answered_in_time_and_recovers(server: Simulated)
     one.close()
 
 
-def test_a_collector_that_hangs_costs_itself_alone(server: Simulated) -> None:
+def test_a_collector_that_hangs_costs_itself_alone(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The cancelled statement may come back late, and the collector that hangs leaves the others enough time.
-    timing = replace(TIMING, cancel_grace=SLACK, collector_share=0.05)
-    one = server.scraper(timing=timing, open_connection=partial(Connection.open, timing=timing))
+    monkeypatch.setattr(TIMING, "cancel_grace", SLACK)
+    monkeypatch.setattr(TIMING, "collector_share", 0.05)
+    one = server.scraper()
     scrape(one)
     server.faults.only = "monDeviceIO"
     server.faults.hang = True
@@ -116,12 +116,13 @@ def test_a_lost_connection_keeps_what_was_read_and_the_next_scrape_is_whole(serv
 
 
 def test_a_refused_password_is_tried_twice_and_then_waits_for_another(
-    server: Simulated, tmp_path: Path
+    server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
     secret = tmp_path / "secret"
     secret.write_text("wrong", encoding="utf-8")
     auth = Auth(user="monitor", password_file=secret)
-    one = server.scraper(auth=auth, timing=replace(TIMING, login_pause=(0.0, 0.0)))
+    one = server.scraper(auth=auth)
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
     assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
     secret.write_text(PASSWORD, encoding="utf-8")

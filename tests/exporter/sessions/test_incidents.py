@@ -13,7 +13,7 @@ from tests.exporter.web.test_session_routes import SNAPSHOT
 from ase_exporter.changes.change import Change
 from ase_exporter.commands.incidents import incidents as show
 from ase_exporter.errors import UserError
-from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.web.incident_keeper import LATER, SAME, IncidentKeeper

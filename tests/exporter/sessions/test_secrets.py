@@ -57,7 +57,7 @@ def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
     asyncio.run(kept(answering, tmp_path))
     (file,) = (tmp_path / FOLDER).iterdir()
     shown = {
-        "metrics": render_bytes(result.all_families(False), openmetrics=False).decode(),
+        "metrics": render_bytes(result.all_families(False)).decode(),
         "page": sessions_page(["ONE"], "ONE", result.sessions, {"text": "1"}, text_allowed=True),
         "incident": file.read_text(),
         "annotation": answering.annotations[0].describe(),

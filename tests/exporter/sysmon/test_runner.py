@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from tests.exporter.sysmon import samples
@@ -192,10 +192,12 @@ def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> No
     assert take_sample(target, AUTH, 60, open_connection=Scripted()).ended
 
 
-def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_process(target: Target) -> None:
+def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_process(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
     server = Scripted(login_error=DatabaseError("login_failed", "Login failed.", 4002))
-    no_pause = replace(TIMING, login_pause=(0.0, 0.0))
-    ledger = LoginLedger(timing=no_pause).client()
+    ledger = LoginLedger().client()
     schedule = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, ledger)
     assert [schedule.run_once() for _ in range(4)] == ["login_failed"] * 2 + ["login_suspended"] * 2
     another = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, ledger)

@@ -3,7 +3,6 @@
 import json
 import queue
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -56,8 +55,12 @@ def sampler_of(
         interval,
         clock=clock.clock,
         open_connection=opener(clock.clock),
-        timing=replace(TIMING, login_pause=(PAUSE, PAUSE)),
     )
+
+
+@pytest.fixture(autouse=True)
+def pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TIMING, "login_pause", (PAUSE, PAUSE))
 
 
 def line(sample: Sample) -> str:

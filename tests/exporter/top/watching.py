@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
+from unittest.mock import patch
 
 import yaml
 from tests.paths import REPOSITORY
@@ -112,7 +113,10 @@ def watched(
     began = server.now().replace(tzinfo=UTC).timestamp()
     time = Moved()
     clock = Clock(time.monotonic, lambda: began + time.ahead)
-    with running(lambda: simulation(server, None, HOST, 0)) as run:
+    with (
+        patch.object(TIMING, "login_pause", (48.0, 48.0)),
+        running(lambda: simulation(server, None, HOST, 0)) as run,
+    ):
         target = Target(name=server.name, host=HOST, port=run.port)
         config = Config(
             targets=(target,),
@@ -131,7 +135,6 @@ def watched(
             clock=clock,
             open_connection=recording.recorder.open if recording else opener,
             save=recording.save if recording else None,
-            timing=replace(TIMING, login_pause=(48.0, 48.0)),
             selection=selection,
         )
         watching = Watched(server, run, sampler, time)

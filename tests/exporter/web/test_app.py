@@ -72,12 +72,6 @@ def test_a_probe_is_compressed_if_the_caller_accepts_it(client: TestClient) -> N
     assert "content-encoding" not in plain.headers
 
 
-def test_openmetrics_is_sent_if_the_caller_accepts_it(client: TestClient) -> None:
-    response = client.get("/probe?target=ONE", headers={"Accept": "application/openmetrics-text"})
-    assert response.headers["content-type"].startswith("application/openmetrics-text")
-    assert response.text.endswith("# EOF\n")
-
-
 @pytest.mark.parametrize(
     ("query", "status"),
     [

@@ -10,10 +10,9 @@ from tests.exporter.compare.conftest import prometheus_with
 from tests.needs import needs_prometheus
 
 from ase_exporter.config.changes import VerdictConfig
-from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.web.app import landing_page
 from ase_exporter.web.recorded_states import RecordedState, RecordedStates
-from ase_exporter.workers.target_state import TargetState
 
 SAMPLES = """\
 # TYPE ase:diagnosis_first:rank gauge
