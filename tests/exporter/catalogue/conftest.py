@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.exporter.simulated import Simulated, run
 
+from ase_exporter.catalogue import ServerFacts, read_facts
+
 
 @pytest.fixture(scope="session")
 def simulated() -> Iterator[Callable[..., Simulated]]:
@@ -15,7 +17,13 @@ def simulated() -> Iterator[Callable[..., Simulated]]:
         yield functools.cache(lambda *which: stack.enter_context(run(*which)))
 
 
-@pytest.fixture
-def running() -> Callable[..., contextlib.AbstractContextManager[Simulated]]:
-    """Starts a server of a version and scenario that the test may change."""
-    return run
+@pytest.fixture(scope="session")
+def facts_of(simulated: Callable[..., Simulated]) -> Callable[[str], ServerFacts]:
+    """What a login with mon_role reads of a server, by version."""
+
+    @functools.cache
+    def read(version: str) -> ServerFacts:
+        with simulated(version, "quiet-oltp").login("monitor") as query:
+            return read_facts(query)
+
+    return read

@@ -1,12 +1,13 @@
 """Gaps are reported with their cost and the SQL that fixes them; and that SQL does fix them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.exporter.simulated import Simulated, run
 from tests.paths import DEPLOY
 from typer.testing import CliRunner
 
@@ -16,10 +17,18 @@ from ase_exporter.commands.app import build
 
 CATALOGUE, _ = load_catalogue()
 SQL = DEPLOY / "sql"
-RUNNING = Callable[..., Any]
 
 
-def gaps_of(server: Any, user: str) -> dict[str, Gap]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    """A server with all that is monitored, to which each test gives back what it takes away."""
+    with run("16.0 SP04", "quiet-oltp") as server:
+        with server.login("sa") as query:
+            run_script(query, "enable_monitoring.sql")
+        yield server
+
+
+def gaps_of(server: Simulated, user: str) -> dict[str, Gap]:
     with server.login(user) as query:
         return {gap.cause: gap for gap in find_gaps(CATALOGUE, read_facts(query), None, user)}
 
@@ -33,25 +42,21 @@ def run_script(query: Callable[[str], Any], name: str, **replaced: str) -> None:
             query(batch)
 
 
-def test_there_are_no_gaps_if_everything_is_enabled(running: RUNNING) -> None:
-    with running("16.0 SP04", "quiet-oltp") as server:
-        with server.login("sa") as query:
-            run_script(query, "enable_monitoring.sql")
-        assert gaps_of(server, "monitor") == {}
+def test_there_are_no_gaps_if_everything_is_enabled(server: Simulated) -> None:
+    assert gaps_of(server, "monitor") == {}
 
 
-def test_without_mon_role_the_grant_is_named_and_the_rest_still_read(running: RUNNING) -> None:
-    with running("16.0 SP04", "quiet-oltp") as server:
-        gap = gaps_of(server, "nobody")["the login lacks the role mon_role"]
-        assert gap.remedies == ("grant role mon_role to nobody",)
-        assert "ase_spinlock_grabs_total" in gap.metrics
-        with server.login("nobody") as query:
-            planned = plan(CATALOGUE, read_facts(query))
-            readable = {collector.name for collector in planned if collector.available}
-            assert {"server", "configuration", "processes", "run_queues"} <= readable
-            for collector in planned:
-                if collector.name in ("server", "configuration", "processes"):
-                    assert query(collector.statement)
+def test_without_mon_role_the_grant_is_named_and_the_rest_still_read(server: Simulated) -> None:
+    gap = gaps_of(server, "nobody")["the login lacks the role mon_role"]
+    assert gap.remedies == ("grant role mon_role to nobody",)
+    assert "ase_spinlock_grabs_total" in gap.metrics
+    with server.login("nobody") as query:
+        planned = plan(CATALOGUE, read_facts(query))
+        readable = {collector.name for collector in planned if collector.available}
+        assert {"server", "configuration", "processes", "run_queues"} <= readable
+        for collector in planned:
+            if collector.name in ("server", "configuration", "processes"):
+                assert query(collector.statement)
 
 
 @pytest.mark.parametrize(
@@ -62,53 +67,51 @@ def test_without_mon_role_the_grant_is_named_and_the_rest_still_read(running: RU
     ],
 )
 def test_a_switch_that_is_off_is_named_with_what_it_costs(
-    running: RUNNING, option: str, metric: str, kept: str
+    server: Simulated, option: str, metric: str, kept: str
 ) -> None:
-    with running("16.0 SP04", "quiet-oltp") as server:
-        with server.login("sa") as query:
-            query(f"exec sp_configure '{option}', 0")
-        gap = gaps_of(server, "monitor")[f"configuration option '{option}' is off"]
-        assert gap.remedies == (f"exec sp_configure '{option}', 1",)
-        assert metric in gap.metrics
-        assert kept not in gap.metrics
-        with server.login("sa") as query:
-            query(gap.remedies[0])
-        assert f"configuration option '{option}' is off" not in gaps_of(server, "monitor")
+    with server.login("sa") as query:
+        query(f"exec sp_configure '{option}', 0")
+    (gap,) = gaps_of(server, "monitor").values()
+    assert gap.cause == f"configuration option '{option}' is off"
+    assert gap.remedies == (f"exec sp_configure '{option}', 1",)
+    assert metric in gap.metrics
+    assert kept not in gap.metrics
+    with server.login("sa") as query:
+        query(gap.remedies[0])
+    assert gaps_of(server, "monitor") == {}
 
 
-def test_the_login_script_makes_a_login_that_reads_all_and_changes_nothing(running: RUNNING) -> None:
-    with running("16.0 SP04", "quiet-oltp") as server:
-        with server.login("sa") as query:
-            run_script(query, "create_login.sql", CHANGE_ME=server.password)
-            run_script(query, "enable_monitoring.sql")
-        assert gaps_of(server, "ase_exporter") == {}
-        with server.login("ase_exporter") as query:
-            facts = read_facts(query)
-            assert facts.roles == {"mon_role"}
-            for collector in plan(CATALOGUE, facts):
-                if collector.available:
-                    query(collector.statement)
+def test_the_login_script_makes_a_login_that_reads_all_and_changes_nothing(server: Simulated) -> None:
+    with server.login("sa") as query:
+        run_script(query, "create_login.sql", CHANGE_ME=server.password)
+    assert gaps_of(server, "ase_exporter") == {}
+    with server.login("ase_exporter") as query:
+        facts = read_facts(query)
+        assert facts.roles == {"mon_role"}
+        for collector in plan(CATALOGUE, facts):
+            if collector.available:
+                query(collector.statement)
 
 
-def test_what_only_another_version_has_comes_without_sql(running: RUNNING) -> None:
-    with running("12.5.4", "quiet-oltp") as server:
-        gaps = gaps_of(server, "monitor")
-    gap = gaps["needs ASE 15.7 ESD#2 or later, this is 12.5.4"]
+def test_what_only_another_version_has_comes_without_sql(simulated: Callable[..., Simulated]) -> None:
+    gap = gaps_of(simulated("12.5.4", "quiet-oltp"), "monitor")[
+        "needs ASE 15.7 ESD#2 or later, this is 12.5.4"
+    ]
     assert gap.remedies == ()
     assert "ase_spinlock_waits_total" in gap.metrics
 
 
-def test_a_role_that_is_granted_and_not_active_is_set(running: RUNNING) -> None:
-    with running("16.0 SP04", "quiet-oltp") as server:
-        with server.login("sa") as query:
-            run_script(query, "enable_monitoring.sql")
-            query("exec sp_modifylogin 'monitor', 'drop default role', 'mon_role'")
-        assert gaps_of(server, "monitor") == {}
+def test_a_role_that_is_granted_and_not_active_is_set(server: Simulated) -> None:
+    with server.login("sa") as query:
+        query("exec sp_modifylogin 'monitor', 'drop default role', 'mon_role'")
+    assert gaps_of(server, "monitor") == {}
+    with server.login("sa") as query:
+        query("exec sp_modifylogin 'monitor', 'add default role', 'mon_role'")
 
 
-def test_nothing_is_switched_on_without_its_price_and_no_feature_for_its_metrics(running: RUNNING) -> None:
+def test_nothing_is_switched_on_without_its_price_and_no_feature_for_its_metrics(server: Simulated) -> None:
     options = {option for each in CATALOGUE.collectors.values() for option in each.options}
-    with running("16.0 SP04", "quiet-oltp") as server, server.login("monitor") as query:
+    with server.login("monitor") as query:
         facts = replace(read_facts(query), options=dict.fromkeys(options, 0))
     gaps = find_gaps(CATALOGUE, facts, dict.fromkeys(CATALOGUE.collectors, True), "monitor")
     off = [gap for gap in gaps if gap.cause.startswith("configuration option")]
@@ -121,34 +124,32 @@ def test_nothing_is_switched_on_without_its_price_and_no_feature_for_its_metrics
 
 
 def test_check_prints_each_gap_what_it_blinds_and_one_script_that_closes_all(
-    running: RUNNING, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: Simulated, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with running("16.0 SP04", "quiet-oltp") as server:
-        with server.login("sa") as query:
-            run_script(query, "enable_monitoring.sql")
-            query("exec sp_configure 'enable spinlock monitoring', 0")
-            query("revoke select on sysusages from public")
-        secret = tmp_path / "password"
-        secret.write_text(server.password)
-        host, port = server.address
-        for name, value in {
-            "ASE_HOST": host,
-            "ASE_PORT": str(port),
-            "ASE_USER": "monitor",
-            "ASE_PASSWORD_FILE": str(secret),
-        }.items():
-            monkeypatch.setenv(name, value)
-        result = CliRunner().invoke(build(), ["check"])
-        assert result.exit_code == 1, result.output
-        assert "configuration option 'enable spinlock monitoring' is off" in result.output
-        assert "ase_spinlock_grabs_total" in result.output
-        assert re.search("alerts that do not see this: .*AseSpinlockContention", result.output)
-        assert re.search("findings that do not see this: .*spinning.*contended", result.output)
-        assert "database archive and 2 more: Msg 916" in result.output
-        script = result.output.partition("As an administrator:\n")[2].partition("\n\n")[0]
-        with server.login("sa") as query:
-            for batch in script.split("\ngo\n"):
-                query(batch)
-        result = CliRunner().invoke(build(), ["check"])
-        assert result.exit_code == 0, result.output
-        assert "Nothing is missing." in result.output and "Msg" not in result.output
+    with server.login("sa") as query:
+        query("exec sp_configure 'enable spinlock monitoring', 0")
+        query("revoke select on sysusages from public")
+    secret = tmp_path / "password"
+    secret.write_text(server.password)
+    host, port = server.address
+    for name, value in {
+        "ASE_HOST": host,
+        "ASE_PORT": str(port),
+        "ASE_USER": "monitor",
+        "ASE_PASSWORD_FILE": str(secret),
+    }.items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(build(), ["check"])
+    assert result.exit_code == 1, result.output
+    assert "configuration option 'enable spinlock monitoring' is off" in result.output
+    assert "ase_spinlock_grabs_total" in result.output
+    assert re.search("alerts that do not see this: .*AseSpinlockContention", result.output)
+    assert re.search("findings that do not see this: .*spinning.*contended", result.output)
+    assert "database archive and 2 more: Msg 916" in result.output
+    script = result.output.partition("As an administrator:\n")[2].partition("\n\n")[0]
+    with server.login("sa") as query:
+        for batch in script.split("\ngo\n"):
+            query(batch)
+    result = CliRunner().invoke(build(), ["check"])
+    assert result.exit_code == 0, result.output
+    assert "Nothing is missing." in result.output and "Msg" not in result.output

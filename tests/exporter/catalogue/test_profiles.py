@@ -40,25 +40,25 @@ BROUGHT_BY = {
 }
 
 
-def read_everything(server: Simulated, selection: dict[str, bool]) -> tuple[ServerFacts, list[Family]]:
+def read_everything(server: Simulated, facts: ServerFacts, selection: dict[str, bool]) -> list[Family]:
     """One reading of all chosen collectors; any error of the server is one of the test."""
-    counters, made = CounterStore(), []
+    counters, made = CounterStore(), list[Family]()
     with server.login("monitor") as query:
-        facts = read_facts(query)
         for number, collector in enumerate(plan(CATALOGUE, facts, selection)):
             if collector.available:
                 rows = RefusedDatabases("ONE").ask(collector.statement, query)
                 made += collector.families(rows, counters, float(number))
-    return facts, made
+    return made
 
 
 @pytest.mark.parametrize("version", profiles())
 def test_every_version_gives_its_metrics_to_mon_role_by_the_rules_of_prometheus(
-    simulated: Callable[..., Simulated], version: str
+    simulated: Callable[..., Simulated], facts_of: Callable[[str], ServerFacts], version: str
 ) -> None:
     promtool = shutil.which("promtool")
     assert promtool, "promtool is part of Debian's package prometheus"
-    facts, made = read_everything(simulated(version, "quiet-oltp"), EVERYTHING)
+    facts = facts_of(version)
+    made = read_everything(simulated(version, "quiet-oltp"), facts, EVERYTHING)
     names = {family.name for family in made}
     assert len(names) == len(made)
     for name, since in BROUGHT_BY.items():
@@ -80,7 +80,10 @@ def test_every_version_gives_its_metrics_to_mon_role_by_the_rules_of_prometheus(
 
 
 def test_default_scrape_of_the_memscale_server_is_small(simulated: Callable[..., Simulated]) -> None:
-    _, made = read_everything(simulated("16.0 SP03", "memscale"), {})
+    server = simulated("16.0 SP03", "memscale")
+    with server.login("monitor") as query:
+        facts = read_facts(query)
+    made = read_everything(server, facts, {})
     assert sum(len(family.samples) for family in made) < 2000
     for family in made:
         if family.name not in ("ase_info",):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.exporter.simulated import run
 
 from ase_exporter.catalogue import load_catalogue, plan, read_facts
 from ase_exporter.metrics.counters import CounterStore
@@ -24,10 +25,8 @@ def exported(query: Callable[[str], Any], counters: CounterStore, now: float) ->
 
 
 @pytest.mark.parametrize("negative", [False, True], ids=["wraps to 0", "wraps to negative"])
-def test_searches_grow_by_the_truth_over_wraps_clears_and_restarts(
-    running: Callable[..., Any], negative: bool
-) -> None:
-    with running("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+def test_searches_grow_by_the_truth_over_wraps_clears_and_restarts(negative: bool) -> None:
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
         model, world = server.model, server.model.world
         world.negative_wrap = negative
         # The int counters reach their edge about a minute from now.

@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from tests.exporter.simulated import Simulated
 
-from ase_exporter.catalogue import PlannedCollector, ServerFacts, load_catalogue, plan, read_facts
+from ase_exporter.catalogue import PlannedCollector, ServerFacts, load_catalogue, plan
 from ase_exporter.catalogue.facts import ROLES
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
@@ -100,11 +99,10 @@ def expected_columns(facts: ServerFacts) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("shown", [negative, zero])
 @pytest.mark.parametrize("version", profiles())
 def test_no_increment_is_lost(
-    simulated: Callable[..., Simulated], version: str, shown: Callable[[int], int]
+    facts_of: Callable[[str], ServerFacts], version: str, shown: Callable[[int], int]
 ) -> None:
-    with simulated(version, "quiet-oltp").login("sa") as query:
-        # Whatever is switched off here may be on elsewhere.
-        facts = replace(read_facts(query), options={}, roles=frozenset(ROLES))
+    # Whatever is switched off here may be on elsewhere.
+    facts = replace(facts_of(version), options={}, roles=frozenset(ROLES))
     tried = set()
     for planned in plan(CATALOGUE, facts, EVERYTHING):
         if not planned.available or CATALOGUE.collectors[planned.name].events:

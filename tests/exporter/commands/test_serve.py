@@ -1,5 +1,6 @@
 """`ase-exporter serve`: options, start-up, memory, and errors in its files."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -137,6 +138,18 @@ def test_a_failing_loading_process_is_a_user_error(monkeypatch: pytest.MonkeyPat
 def test_an_error_of_the_loading_process_is_raised_here(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^\S+/none\.yml: cannot be read: No such file or directory$"):
         loading.load(tmp_path / "none.yml")
+
+
+def test_the_loading_process_ends_quietly_if_the_exporter_has_ended_meanwhile(tmp_path: Path) -> None:
+    file = tmp_path / "exporter.yml"
+    file.write_text("{}")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as out:
+        command = [sys.executable, "-P", "-m", "ase_exporter.workers.loading", str(file)]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
+    assert done.stderr == b""
+    assert done.returncode != 0
 
 
 def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, closed_port: int) -> None:

@@ -4,10 +4,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import ge
-from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -207,34 +205,6 @@ def test_growth_is_the_truth_where_it_can_be_known(examples: int) -> None:
 @pytest.mark.parametrize("examples", EXAMPLES)
 def test_growth_is_never_negative_and_never_a_spike(examples: int) -> None:
     settings(max_examples=examples)(given(histories(calm=False))(check_safety))()
-
-
-@settings(max_examples=200)
-@given(histories(calm=False))
-def test_columns_as_arrays_count_as_lists_do(history: tuple[str, list[Reading]]) -> None:
-    """Arrays in every other reading or always, keys the same object as long as they are the same."""
-    kind, readings = history
-    for every in (1, 2):
-        plain, other = CounterStore(), CounterStore()
-        keys: list[tuple[int]] = []
-        for step, reading in enumerate(readings):
-            numbers = list(reading.rows)
-            if [(number,) for number in numbers] != keys:
-                keys = [(number,) for number in numbers]
-            totals = []
-            for store in (plain, other):
-                observe(store, reading)
-                table = store.table("table", [KINDS[kind][0]] * COLUMNS)
-                columns: list[Any] = [
-                    [reading.rows[number][column] for number in numbers] for column in range(COLUMNS)
-                ]
-                if store is other and numbers and (every == 1 or step % every):
-                    columns = [np.array(column) for column in columns]
-                deltas = table.growth(list(keys) if store is plain else keys, columns, reading.now)
-                table.add([table.series(str(key)) for key in keys], deltas)
-                totals.append([list(column) for column in table.totals])
-            assert totals[0] == totals[1]
-            assert plain.events == other.events
 
 
 def _as_a_naive_exporter(

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import os
+import pickle
 import random
 import signal
 import socket
@@ -21,13 +22,13 @@ import httpx2
 import psutil
 import pytest
 from tests.exporter.running_exporter import PATIENT, exporter
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, run
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
-from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.config.sysmon import SysmonSettings
-from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest
@@ -58,9 +59,9 @@ def config(server: Simulated) -> Config:
 
 
 @asynccontextmanager
-async def running(config: Config, timing: Timing = TIMING) -> AsyncIterator[WorkerPool]:
+async def running(config: Config) -> AsyncIterator[WorkerPool]:
     """A pool, of which no worker outlives the block."""
-    pool = WorkerPool(Loaded.of(config), timing=timing)
+    pool = WorkerPool(Loaded(config, pickle.dumps(CATALOGUE)))
     await pool.start()
     try:
         yield pool
@@ -71,70 +72,77 @@ async def running(config: Config, timing: Timing = TIMING) -> AsyncIterator[Work
         assert not psutil.pid_exists(pid)
 
 
-def scrape(pool: WorkerPool, target: str = "ONE") -> Awaitable[ScrapeReply]:
-    return pool.scrape(ScrapeRequest(target, time.monotonic() + 60))
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
 
 
-async def test_simultaneous_equal_requests_share_one_scrape(server: Simulated) -> None:
+@pytest.fixture(scope="module")
+async def pool(server: Simulated) -> AsyncIterator[WorkerPool]:
+    """A pool that each test leaves with two workers that answer."""
     async with running(config(server)) as pool:
-        await scrape(pool)
-        first, second, other = await asyncio.gather(scrape(pool), scrape(pool), scrape(pool, "TWO"))
-        assert first is second
-        assert other is not first
-        assert (await scrape(pool)) is not first
+        for target in ("ONE", "TWO"):
+            assert (await scrape(pool, target)).summary.up
+        yield pool
 
 
-async def test_a_caller_that_disconnects_does_not_cancel_the_scrape_of_the_others(server: Simulated) -> None:
-    async with running(config(server)) as pool:
-        leaving = asyncio.ensure_future(scrape(pool))
-        staying = asyncio.ensure_future(scrape(pool))
-        await asyncio.sleep(0)
-        leaving.cancel()
-        assert (await staying).summary.up
+def scrape(pool: WorkerPool, target: str = "ONE", seconds: float = 60.0) -> Awaitable[ScrapeReply]:
+    return pool.scrape(ScrapeRequest(target, time.monotonic() + seconds, collectors=frozenset({"state"})))
 
 
-async def test_too_many_different_scrapes_of_a_target_are_rejected(server: Simulated) -> None:
-    async with running(config(server)) as pool:
+async def test_simultaneous_equal_requests_share_one_scrape(pool: WorkerPool) -> None:
+    first, second, other = await asyncio.gather(scrape(pool), scrape(pool), scrape(pool, "TWO"))
+    assert first is second
+    assert other is not first
+    assert (await scrape(pool)) is not first
 
-        def ask(number: int) -> Awaitable[ScrapeReply]:
-            return pool.scrape(
-                ScrapeRequest("ONE", time.monotonic() + 60, collectors=frozenset({"state", str(number)}))
-            )
 
-        asked = [asyncio.ensure_future(ask(number)) for number in range(MAX_IN_FLIGHT)]
-        await asyncio.sleep(0)
-        with pytest.raises(BusyError):
-            await ask(MAX_IN_FLIGHT)
-        assert (await scrape(pool, "TWO")).summary.up
-        assert all(reply.summary.up for reply in await asyncio.gather(*asked))
-        assert (await ask(MAX_IN_FLIGHT)).summary.up
+async def test_a_caller_that_disconnects_does_not_cancel_the_scrape_of_the_others(pool: WorkerPool) -> None:
+    leaving = asyncio.ensure_future(scrape(pool))
+    staying = asyncio.ensure_future(scrape(pool))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert (await staying).summary.up
+
+
+async def test_too_many_different_scrapes_of_a_target_are_rejected(pool: WorkerPool) -> None:
+    def ask(number: int) -> Awaitable[ScrapeReply]:
+        return pool.scrape(
+            ScrapeRequest("ONE", time.monotonic() + 60, collectors=frozenset({"state", str(number)}))
+        )
+
+    asked = [asyncio.ensure_future(ask(number)) for number in range(MAX_IN_FLIGHT)]
+    await asyncio.sleep(0)
+    with pytest.raises(BusyError):
+        await ask(MAX_IN_FLIGHT)
+    assert (await scrape(pool, "TWO")).summary.up
+    assert all(reply.summary.up for reply in await asyncio.gather(*asked))
+    assert (await ask(MAX_IN_FLIGHT)).summary.up
 
 
 async def test_a_worker_that_is_killed_is_replaced_and_the_other_targets_do_not_notice(
-    server: Simulated,
+    pool: WorkerPool,
 ) -> None:
-    async with running(config(server)) as pool:
-        assert (await scrape(pool)).summary.up
-        assert (await scrape(pool, "TWO")).summary.up
-        victim, survivor = pool.pids
-        os.kill(victim, signal.SIGKILL)
-        assert (await scrape(pool, "TWO")).summary.up
-        while not (await scrape(pool)).summary.up:
-            pass
-        assert survivor in pool.pids
-        assert victim not in pool.pids
-        assert pool.restarts == 1
+    (victim, survivor), restarts = pool.pids, pool.restarts
+    os.kill(victim, signal.SIGKILL)
+    assert (await scrape(pool, "TWO")).summary.up
+    while not (await scrape(pool)).summary.up:
+        pass
+    assert survivor in pool.pids
+    assert victim not in pool.pids
+    assert pool.restarts == restarts + 1
 
 
 async def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_are_not(
-    server: Simulated,
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(TIMING, "restart_pause", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         # Its scrape is in flight until its worker is killed.
         bad = Target(name="BAD", host="127.0.0.1", port=silent.getsockname()[1])
         usual = config(server)
         both = replace(usual, targets=(usual.targets[0], bad), workers=1)
-        async with running(both, replace(TIMING, restart_pause=0.0)) as pool:
+        async with running(both) as pool:
             for _ in range(2):
                 assert (await scrape(pool)).summary.up
                 ending = asyncio.ensure_future(scrape(pool, "BAD"))
@@ -152,16 +160,14 @@ async def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_o
             assert pool.pids == [survivor]
 
 
-async def test_a_stopped_worker_is_replaced_after_the_deadline(server: Simulated) -> None:
-    async with running(config(server)) as pool:
-        assert (await scrape(pool)).summary.up
-        stopped = pool.pids[0]
-        os.kill(stopped, signal.SIGSTOP)
-        reply = await pool.scrape(ScrapeRequest("ONE", time.monotonic() + 0.5))
-        assert not reply.summary.up
-        assert "did not answer in time" in reply.summary.error
-        assert (await scrape(pool)).summary.up
-        assert stopped not in pool.pids
+async def test_a_stopped_worker_is_replaced_after_the_deadline(pool: WorkerPool) -> None:
+    stopped = pool.pids[0]
+    os.kill(stopped, signal.SIGSTOP)
+    reply = await scrape(pool, "ONE", 0.5)
+    assert not reply.summary.up
+    assert "did not answer in time" in reply.summary.error
+    assert (await scrape(pool)).summary.up
+    assert stopped not in pool.pids
 
 
 async def test_a_worker_that_is_slow_to_start_is_waited_for(
@@ -175,7 +181,7 @@ async def test_a_worker_that_is_slow_to_start_is_waited_for(
 
     async with running(config(server)) as pool:
         before = pool.pids
-        reply = await pool.scrape(ScrapeRequest("ONE", time.monotonic() + 0.2))
+        reply = await scrape(pool, "ONE", 0.2)
         assert (reply.summary.up, reply.summary.error) == (False, "the worker process is being started")
         # Each of the two takes one line, and either may come first.
         with (tmp_path / "go").open("w") as go:
@@ -188,7 +194,7 @@ async def test_a_worker_that_is_slow_to_start_is_waited_for(
 
 
 async def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_grow(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     started, real = [], WorkerPool._launch
 
@@ -197,35 +203,34 @@ async def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_g
         await real(pool, slot)
 
     monkeypatch.setattr(WorkerPool, "_launch", noting)
-
-    async with running(config(server), replace(TIMING, restart_pause=0.05)) as pool:
-        for target in ("ONE", "TWO"):
-            assert (await scrape(pool, target)).summary.up
-        assert (pool.ready, pool.problem) == (2, "")
-        descriptors = len(list(Path("/proc/self/fd").iterdir()))
-        started.clear()
-        with monkeypatch.context() as patch:
-            # As when processes or descriptors have run out.
-            patch.setattr(sys, "executable", "/none")
-            os.kill(pool.pids[0], signal.SIGKILL)
-            async with asyncio.timeout(60):
-                while len(started) < 5:
-                    await asyncio.sleep(0.01)
-            assert pool.ready == 1
-            assert "cannot be started: No such file or directory" in pool.problem
-            assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
-        assert (await scrape(pool)).summary.up
-        assert (pool.ready, pool.problem) == (2, "")
+    monkeypatch.setattr(TIMING, "restart_pause", 0.05)
+    assert (pool.ready, pool.problem) == (2, "")
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    with monkeypatch.context() as patch:
+        # As when processes or descriptors have run out.
+        patch.setattr(sys, "executable", "/none")
+        os.kill(pool.pids[0], signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while len(started) < 5:
+                await asyncio.sleep(0.01)
+        assert pool.ready == 1
+        assert "cannot be started: No such file or directory" in pool.problem
+        assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
+    assert (await scrape(pool)).summary.up
+    assert (pool.ready, pool.problem) == (2, "")
     pauses = [later - earlier for earlier, later in itertools.pairwise(started[:5])]
     assert all(pause >= 0.05 * 2**number for number, pause in enumerate(pauses, 1))
     assert caplog.text.count("cannot be started") == 1
 
 
-def test_a_worker_that_does_not_become_ready_is_a_problem(server: Simulated) -> None:
-    loaded = Loaded.of(config(server))
+def test_a_worker_that_does_not_become_ready_is_a_problem(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = Loaded(config(server), b"")
 
     async def problem(start_timeout: float) -> str:
-        return WorkerPool(loaded, timing=replace(TIMING, start_timeout=start_timeout)).problem
+        monkeypatch.setattr(TIMING, "start_timeout", start_timeout)
+        return WorkerPool(loaded).problem
 
     assert asyncio.run(problem(60.0)) == ""
     assert asyncio.run(problem(-1.0)) == "a worker process has not accepted requests for 0 s"
@@ -263,17 +268,16 @@ async def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_m
     assert 1 <= len(logins) <= LOGIN_ATTEMPTS
 
 
-async def test_a_worker_that_is_only_slow_is_kept(server: Simulated) -> None:
-    async with running(config(server), replace(TIMING, dead_after=600.0, start_timeout=0.0)) as pool:
-        assert (await scrape(pool)).summary.up
-        before = pool.pids
-        os.kill(before[0], signal.SIGSTOP)
-        for _ in range(2):
-            assert not (await pool.scrape(ScrapeRequest("ONE", time.monotonic() + 0.2))).summary.up
-        os.kill(before[0], signal.SIGCONT)
-        assert (await scrape(pool)).summary.up
-        assert pool.pids == before
-        assert pool.restarts == 0
+async def test_a_worker_that_is_only_slow_is_kept(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TIMING, "dead_after", 600.0)
+    monkeypatch.setattr(TIMING, "start_timeout", 0.0)
+    before, restarts = pool.pids, pool.restarts
+    os.kill(before[0], signal.SIGSTOP)
+    for _ in range(2):
+        assert not (await scrape(pool, "ONE", 0.2)).summary.up
+    os.kill(before[0], signal.SIGCONT)
+    assert (await scrape(pool)).summary.up
+    assert (pool.pids, pool.restarts) == (before, restarts)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -298,14 +302,15 @@ def test_when_the_exporter_ends_no_process_stays(
 
 
 async def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(
-    server: Simulated,
+    server: Simulated, pool: WorkerPool
 ) -> None:
+    assert pool.ready == 2
     idle = Target(name="IDLE", host=server.address[0], port=server.address[1], close_idle_after=0.1)
     kept = replace(idle, name="KEPT", close_idle_after=None)
     both = replace(config(server), targets=(idle, kept), workers=1)
 
-    async with running(both) as pool:
-        (worker,) = map(psutil.Process, pool.pids)
+    async with running(both) as own:
+        (worker,) = map(psutil.Process, own.pids)
 
         def ours() -> int:
             return sum(
@@ -314,15 +319,16 @@ async def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is
 
         for number in (1.0, 2.0):
             for name in ("IDLE", "KEPT"):
-                reply = await scrape(pool, name)
+                reply = await scrape(own, name)
                 assert reply.summary.up
                 assert b"\nase_transactions_total " in reply.body
                 connects = number if name == "IDLE" else 1.0
                 assert f"ase_exporter_connects_total {connects}".encode() in reply.body
             end = time.monotonic() + 60
-            while (server.listener.connections, ours()) != (1, 1) and time.monotonic() < end:
+            # Each of the other pool's two targets has a connection, too.
+            while (server.listener.connections, ours()) != (3, 1) and time.monotonic() < end:
                 await asyncio.sleep(0.05)
-            assert (server.listener.connections, ours()) == (1, 1)
+            assert (server.listener.connections, ours()) == (3, 1)
 
 
 STUCK_DRIVER = """
@@ -348,10 +354,11 @@ async def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its
     stuck = replace(both, targets=(both.targets[0], hopeless), auth=auth, workers=1)
 
     # The worker of a busy machine may be late to report that the thread is stuck.
-    async with running(stuck, replace(TIMING, silence=60.0)) as pool:
+    monkeypatch.setattr(TIMING, "silence", 60.0)
+    async with running(stuck) as pool:
         assert (await scrape(pool)).summary.up
         (first,) = pool.pids
-        reply = await pool.scrape(ScrapeRequest("TWO", time.monotonic() + 3.0))
+        reply = await scrape(pool, "TWO", 3.0)
         assert b'ase_exporter_target_error{reason="stuck"} 1.0' in reply.body
         assert (await scrape(pool)).summary.up
         async with asyncio.timeout(60):
@@ -372,7 +379,7 @@ def test_a_sp_sysmon_that_cleared_counters_stays_off_after_a_reload_or_a_worker_
     monkeypatch.setattr(random, "uniform", lambda *_: 0.0)
     first._loop()
     assert first.halted
-    loaded, halted = Loaded.of(Config(targets=(target,), auth={"default": auth})), set[tuple[str, int]]()
+    loaded, halted = Loaded(Config(targets=(target,), auth={"default": auth}), b""), set[tuple[str, int]]()
     reply = ScrapeReply(1, b"", ScrapeSummary(), ended=True, sysmon_halted=first.halted, target=target.name)
     worker = cast(WorkerProcess, SimpleNamespace(scraping=set(), pending={}))
     WorkerPool(loaded, halted=halted)._take_reply(worker, reply)
