@@ -210,7 +210,7 @@ def test_sp_sysmon_agrees_with_the_monitoring_tables(server: ase.Server) -> None
 def test_what_happens_now_is_shown(server: ase.Server, facts: ServerFacts, run: Run, command: str) -> None:
     if command == "advise" and "monSpinlockActivity" not in facts.tables:
         pytest.skip("advise needs monSpinlockActivity, of 15.7 ESD#2 and later")
-    options = {"top": ("--once", "--interval=3s"), "advise": ("--seconds=3", "--format=markdown")}
+    options = {"top": ("--once", "--interval=3s"), "advise": ("--seconds=3",)}
     ended = run(command, *options[command], **server.environment)
     assert ended.returncode == 0, ended.stderr
     server.write(f"{command}.txt", ended.stdout)

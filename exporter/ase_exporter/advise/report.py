@@ -1,4 +1,4 @@
-"""Reports of advice for terminal and Markdown."""
+"""The report of advice for a terminal."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,13 +7,9 @@ from rich.console import Group, RenderableType
 from ase_exporter.advise.advice import Advice, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
 from ase_exporter.pages.text import as_short
-from ase_exporter.untrusted.encoders import markdown as encode_markdown
-from ase_exporter.untrusted.encoders import markdown_table
 from ase_exporter.untrusted.terminal import TextLine, WordTable
 
 MAX_SHOWN = 15
-_FENCE = "```"
-
 _COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
 _HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Spinning", "State")
 PREDICTION = (
@@ -41,15 +37,6 @@ def _line(text: str) -> TextLine:
     return TextLine(text, whole=isinstance(text, SqlLine))
 
 
-def markdown(advice: Advice) -> str:
-    rows = [_HEADER, *(_row(finding) for finding in advice.findings[:MAX_SHOWN])]
-    table = markdown_table(rows, range(1, 5))
-    causes, general = (
-        "\n".join(_with_breaks(lines)) for lines in (_causes(advice, fenced=True), _general(advice))
-    )
-    return f"## {encode_markdown(_title(advice))}\n\n{causes}\n\n{table}\n\n{general}\n"
-
-
 def _title(advice: Advice) -> str:
     evidence = advice.evidence
     return (
@@ -70,41 +57,30 @@ def _row(finding: SpinlockFinding) -> tuple[str, ...]:
     )
 
 
-def _with_breaks(lines: Iterable[str]) -> Iterator[str]:
-    """The lines with Markdown's line break, except inside code blocks."""
-    inside = False
-    for line in lines:
-        fence = line.startswith(_FENCE)
-        inside ^= fence
-        yield line if inside or fence else f"{line}  "
-
-
-def _causes(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
-    """The verdict, then each cause with what eases it. fenced: for Markdown."""
-    encoded = encode_markdown if fenced else str
+def _causes(advice: Advice) -> Iterator[str]:
+    """The verdict, then each cause with what eases it."""
     diagnosis, spinlocks = advice.evidence.diagnosis, advice.hot
     if diagnosis:
-        yield from filter(None, ["" if advice.causes else encoded(diagnosis.sentence), diagnosis.not_judged])
+        yield from filter(None, ["" if advice.causes else diagnosis.sentence, diagnosis.not_judged])
     for number, cause in enumerate(advice.causes, 1):
-        yield from ("", f"{number}. {encoded(cause.finding.sentence)}")
+        yield from ("", f"{number}. {cause.finding.sentence}")
         if cause.spinlocks:
             spinlocks = []
-            yield from _spinlock_lines(cause.spinlocks, fenced=fenced)
+            yield from _spinlock_lines(cause.spinlocks)
             continue
-        yield from step_lines(cause.steps, fenced=fenced)
+        yield from step_lines(cause.steps)
         for line in (*cause.finding.next_steps, *cause.cautions):
             yield f"- {line}"
     # Where the diagnosis cannot judge them, they are hot all the same.
-    yield from _spinlock_lines(spinlocks, fenced=fenced)
+    yield from _spinlock_lines(spinlocks)
     if not advice.hot and not advice.causes:
         yield "Nothing to do: no spinlock is both contended and busy enough to burn CPU."
 
 
-def _spinlock_lines(spinlocks: Iterable[SpinlockFinding], *, fenced: bool) -> Iterator[str]:
+def _spinlock_lines(spinlocks: Iterable[SpinlockFinding]) -> Iterator[str]:
     for finding in spinlocks:
-        name = encode_markdown(finding.spinlock.name) if fenced else finding.spinlock.name
-        yield from ("", f"{name}: {finding.spinlock.contention:.1%} contention")
-        yield from finding_lines(finding, fenced=fenced)
+        yield from ("", f"{finding.spinlock.name}: {finding.spinlock.contention:.1%} contention")
+        yield from finding_lines(finding)
 
 
 def _general(advice: Advice) -> Iterator[str]:
@@ -122,8 +98,8 @@ def _general(advice: Advice) -> Iterator[str]:
     yield PREDICTION
 
 
-def finding_lines(finding: SpinlockFinding, *, fenced: bool = False) -> Iterator[str]:
-    """What the spinlock protects, and what eases it. fenced: statements as Markdown's code blocks."""
+def finding_lines(finding: SpinlockFinding) -> Iterator[str]:
+    """What the spinlock protects, and what eases it."""
     if finding.protects:
         yield f"Protects {finding.protects}"
     if finding.current:
@@ -133,20 +109,18 @@ def finding_lines(finding: SpinlockFinding, *, fenced: bool = False) -> Iterator
         return
     if not finding.steps:
         yield "No remedy by configuration is known, its options cannot be read, or it is not worth its price"
-    yield from step_lines(finding.steps, fenced=fenced)
+    yield from step_lines(finding.steps)
     yield from (f"- {caution}" for caution in finding.cautions)
     if finding.sources:
         yield f"Sources: {', '.join(finding.sources)}"
 
 
-def step_lines(steps: Iterable[AdviceStep], *, fenced: bool = False) -> Iterator[str]:
+def step_lines(steps: Iterable[AdviceStep]) -> Iterator[str]:
     """What to run, why, what it gains and what it costs."""
     for step in steps:
         yield "Do:"
-        yield from [f"{_FENCE}sql"] if fenced else []
         for statement in step.statements:
             yield from (SqlLine(statement), "go")
-        yield from [_FENCE] if fenced else []
         if step.why:
             yield f"Why: {step.why}"
         yield from (f"Note: {warning}" for warning in step.warnings)

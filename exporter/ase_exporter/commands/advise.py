@@ -1,7 +1,6 @@
 """`ase-exporter advise`: watches a server and prints what eases what is wrong with it."""
 
 from pathlib import Path
-from typing import Literal
 
 from ase_exporter import logs
 from ase_exporter.advise import report
@@ -18,7 +17,6 @@ def advise(
     password: bool = False,
     seconds: float = 30.0,
     seconds_per_spin: float | None = None,
-    form: Literal["terminal", "markdown"] = "terminal",
 ) -> None:
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     # An error is told once, at the end.
@@ -26,8 +24,4 @@ def advise(
     with progress_bar() as bar:
         bar.add_task(f"Watching {chosen.name} for {seconds:g} s", total=None)
         evidence = gather(loaded, chosen, seconds, seconds_per_spin)
-    advice = weigh(evidence, seconds_per_spin)
-    if form == "terminal":
-        PlainConsole().print(report.terminal(advice))
-    else:
-        print(report.markdown(advice), end="")
+    PlainConsole().print(report.terminal(weigh(evidence, seconds_per_spin)))

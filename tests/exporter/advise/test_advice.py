@@ -1,6 +1,7 @@
 """Advice: arithmetic, limits of ASE, thresholds below which there is none, and report formats."""
 
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.untrusted.encoders import is_writable
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.untrusted.terminal import PlainConsole
 
 GB = 2.0**30
 BUSY = 1e7
@@ -49,6 +51,13 @@ HOT_CACHE = spinlock("default data cache", 0.3, "data_cache")
 VERY_HOT_CACHE = spinlock("default data cache", 0.8, "data_cache")
 FULL_CACHE = DataCache("default data cache", 64 * GB, 32, False, 8 * GB)
 FEW_PARTITIONS = replace(FULL_CACHE, partitions=4)
+
+
+def printed(advice: Advice) -> str:
+    """What the command prints into a file."""
+    text = StringIO()
+    PlainConsole(file=text).print(report.terminal(advice))
+    return text.getvalue()
 
 
 def only(advice: Advice) -> SpinlockFinding:
@@ -99,7 +108,7 @@ def test_a_spinlock_gets_what_its_contention_and_its_use_call_for(
     finding = only(advice)
     found = [statement for step in finding.steps for statement in step.statements]
     assert (finding.severity, found) == (severity, statements)
-    text = report.markdown(advice)
+    text = printed(advice)
     assert ("Nothing to do" in text) == (severity in ("busy", "quiet"))
     assert ("No remedy by configuration is known" in text) == (severity == "severe" and not statements)
 
@@ -309,7 +318,7 @@ def test_spinlocks_that_limit_together_are_eased_together() -> None:
 def test_memscale_is_offered_for_hot_caches_of_versions_that_have_it() -> None:
     new = advise(evidence(VERY_HOT_CACHE, version="16.0 SP03", caches=(FEW_PARTITIONS,)))
     assert [feature.group for feature in new.features] == ["A", "B", "B", "C", "D", "E", "F"]
-    assert "TSX" in (text := report.markdown(new)) and "/proc/cpuinfo of the database host lists rtm" in text
+    assert "TSX" in (text := printed(new)) and "/proc/cpuinfo of the database host lists rtm" in text
     assert advise(evidence(VERY_HOT_CACHE, caches=(FEW_PARTITIONS,))).features == ()
     assert advise(evidence(spinlock("addrlockspins", 0.8), version="16.0 SP03")).features == ()
 
@@ -349,8 +358,9 @@ def test_statements_are_printed_as_batches_with_their_warnings() -> None:
     tables = (cached("claims", "claim", 9000),)
     advice = advise(evidence(HOT_CACHE, caches=(FULL_CACHE,), objects=tables))
     # isql knows `go` only at the start of a line.
-    lines = report.markdown(advice).splitlines()
-    script = lines[lines.index("```sql") + 1 : lines.index("```")]
+    lines = printed(advice).splitlines()
+    start = lines.index("Do:") + 1
+    script = lines[start : lines.index("go", lines.index("use master", start)) + 1]
     assert script[-6:] == [
         "use claims",
         "go",

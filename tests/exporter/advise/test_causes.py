@@ -1,16 +1,14 @@
 """Advice on what the diagnosis finds, whatever it is: what comes first, what it may gain, and what it may cost."""
 
 import re
-from io import StringIO
 
 import pytest
-from rich.console import Console
+from tests.exporter.advise.test_advice import printed
 from tests.exporter.diagnosis.states import State, generated
 from tests.exporter.diagnosis.test_diagnose import healthy
 from tests.exporter.untrusted.hostile_names import hostile_names
 from tests.incidents.running import Site, incidents, take
 
-from ase_exporter.advise import report
 from ase_exporter.advise.advice import MIN_SHARE, Advice, Cause, advise
 from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.advise.remedies import AdviceStep, remedies
@@ -60,10 +58,8 @@ def test_a_server_that_waits_for_its_log_is_told_so_before_its_spinlocks() -> No
     assert (
         step.price == "a restart, 1.2 MB of memory" and "assuming that whole transactions fit" in step.promise
     )
-    shown = Console(file=StringIO(), width=200, record=True)
-    shown.print(report.terminal(advice))
-    for text in (report.markdown(advice), shown.export_text()):
-        assert 0 < text.index("LOG: database orders") < text.index("fglockspins")
+    text = printed(advice)
+    assert 0 < text.index("LOG: database orders") < text.index("fglockspins")
 
 
 def test_nothing_gains_more_than_the_account_says_and_nothing_costs_more_than_there_is() -> None:
@@ -129,4 +125,4 @@ def test_what_eases_an_incident_comes_first(incident: str, statement: str) -> No
     assert first.finding.name in incidents()[incident].truth.first
     statements = [each for step in first.steps for each in step.statements]
     assert any(statement in each for each in statements) if statement else statements == []
-    assert statement or "the storage" in report.markdown(advice)
+    assert statement or "the storage" in printed(advice)
