@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.capture.recorded import catalogue
 
@@ -75,6 +75,7 @@ STATEMENTS = st.builds(
 
 
 @given(statements=st.lists(STATEMENTS, max_size=4))
+@settings(max_examples=40)
 def test_what_was_recorded_comes_back(statements: list[Execution]) -> None:
     taken = Capture(HEADER, statements)
     assert parse(list(lines(taken)), "x") == taken

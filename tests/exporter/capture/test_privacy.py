@@ -88,7 +88,7 @@ PUBLIC |= {"MemoryPoolName", "ConfigOption", "LockState", "LockType", "WaitLockT
 
 
 @given(names=st.lists(NAME, min_size=6, max_size=6, unique=True))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
     server, database, cache, login, thing, address = names
     bindings = detect.OBJECT_BINDINGS.format(database=sql_identifier(database))

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 NR_HUGEPAGES = Path("/proc/sys/vm/nr_hugepages")
-OVERCOMMIT = Path("/proc/sys/vm/nr_overcommit_hugepages")
 NR_1GIB = Path("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages")
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 

@@ -2,16 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-import pytest
+from tests.exporter.commands.command_line import Ended, Run
 from tests.exporter.host.kernels import meminfo, pool, thp, write_files
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
-from typer.testing import CliRunner
 
-from ase_exporter.commands.app import build
-from ase_exporter.errors import UserError
 from ase_exporter.host import ase_memory
 from ase_simulator.model import load_scenario
 from ase_simulator.results import Column, Rows, Type
@@ -19,28 +15,25 @@ from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 
 
-def run(server: Running, root: Path, user: str = USER, password: str = PASSWORD) -> dict[str, Any]:
+def asked(run: Run, server: Running, root: Path, user: str = USER, password: str = PASSWORD) -> Ended:
     write_files(root, {**meminfo(2000, 2000), **pool(2048, 2000, 2000), **thp("never")})
     config = root / "config.yaml"
     config.write_text(
         f"auth: {{default: {{user: {user}, password: {password}}}}}\n"
         f"targets: [{{name: one, host: 127.0.0.1, port: {server.port}}}]\n"
     )
-    paths = ["--path.procfs", str(root / "proc"), "--path.sysfs", str(root / "sys")]
-    result = CliRunner().invoke(build(), ["hugepages", "--config.file", str(config), "--json", *paths])
-    if result.exception is not None:
-        raise result.exception
-    report: dict[str, Any] = json.loads(result.stdout)
-    return report
+    paths = (f"--path.procfs={root}/proc", f"--path.sysfs={root}/sys")
+    return run("hugepages", f"--config.file={config}", "--json", *paths)
 
 
-def test_run_values_of_the_server_determine_the_pages(tmp_path: Path) -> None:
+def test_run_values_of_the_server_determine_the_pages(run: Run, tmp_path: Path) -> None:
     (simulated,) = load_scenario("quiet-oltp", seed=1, speed=1.0, version=None)
     options = {option.name: option.run for option in simulated.options()}
     with running(lambda: Listener(SqlBackend(simulated))) as server:
-        before = run(server, tmp_path, user="ase_exporter", password="exporter")
+        login = {"user": "ase_exporter", "password": "exporter"}
+        before = json.loads(asked(run, server, tmp_path, **login).stdout)
         simulated.set_option("allocate max shared memory", 1, "sa")
-        after = run(server, tmp_path, user="ase_exporter", password="exporter")
+        after = json.loads(asked(run, server, tmp_path, **login).stdout)
     assert before["memory_source"] == "total logical memory (allocate max shared memory is 0)"
     assert before["memory_bytes"] == options["total logical memory"] * 2048
     assert before["pages"] == -(-before["memory_bytes"] // (2 << 20)) + 512
@@ -48,17 +41,21 @@ def test_run_values_of_the_server_determine_the_pages(tmp_path: Path) -> None:
     assert after["memory_bytes"] == options["max memory"] * 2048
 
 
-def test_a_missing_option_is_named(server: Running, backend: ScriptedBackend, tmp_path: Path) -> None:
+def test_a_missing_option_is_named(
+    run: Run, server: Running, backend: ScriptedBackend, tmp_path: Path
+) -> None:
     columns = [Column("name", Type("varchar", 80)), Column("value", Type("int"))]
     # Names are padded with blanks, like char columns.
     rows = [("max memory  ", 5), ("allocate max shared memory  ", 0)]
     backend.answers[ase_memory._SQL] = lambda: [Rows(columns, rows)]
     backend.answers["select @@servername"] = lambda: [Rows([Column("", Type("varchar", 30))], [("ASE1",)])]
-    with pytest.raises(UserError, match="target one: no run value of total logical memory"):
-        run(server, tmp_path)
+    ended = asked(run, server, tmp_path)
+    assert ended.returncode == 2
+    assert "target one: no run value of total logical memory" in ended.stderr
 
 
-def test_a_failed_login_is_one_line(server: Running, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"target one: .* refused the login") as caught:
-        run(server, tmp_path, password="wrong")
-    assert "wrong" not in str(caught.value)
+def test_a_failed_login_is_one_line(run: Run, server: Running, tmp_path: Path) -> None:
+    ended = asked(run, server, tmp_path, password="wrong")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith("ase-exporter: target one: ") and " refused the login" in ended.stderr
+    assert "wrong" not in ended.stderr

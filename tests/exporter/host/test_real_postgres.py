@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.exporter.commands.command_line import Run
 from tests.exporter.host.kernel_settings import NR_HUGEPAGES, KernelSettings
 from tests.exporter.host.kernels import settled
 from tests.exporter.host.postgres import Postgres, postgres
-from typer.testing import CliRunner
 
-from ase_exporter.commands.app import build
 from ase_exporter.config.host import HostConfig, Required
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.sizing import requirement
@@ -25,11 +24,10 @@ def shared_memory(server: Postgres) -> tuple[int, int]:
     return int(size) * MIB, int(pages)
 
 
-def verdict(server: Postgres, memory: int) -> dict[str, bool]:
+def verdict(run: Run, server: Postgres, memory: int) -> dict[str, bool]:
     """The command's verdict on this server: state -> whether it holds."""
-    options = ["--memory", str(memory), "--headroom", "0", "--server", str(server.directory), "--json"]
-    result = CliRunner().invoke(build(), ["hugepages", *options])
-    assert result.exit_code == 0, result.output
+    result = run("hugepages", f"--memory={memory}", "--headroom=0", f"--server={server.directory}", "--json")
+    assert result.returncode == 0, result.stderr
     return {check["state"]: check["holds"] for check in json.loads(result.stdout)["verdict"]}
 
 
@@ -39,12 +37,12 @@ def scrape(memory: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("huge", [True, False], ids=["huge pages", "small pages"])
-def test_the_use_of_huge_pages_is_detected(kernel: KernelSettings, huge: bool) -> None:
+def test_the_use_of_huge_pages_is_detected(run: Run, kernel: KernelSettings, huge: bool) -> None:
     kernel.pages(NR_HUGEPAGES, 64)
     with postgres(huge_pages="on" if huge else "off", shared_buffers="64MB") as server:
         memory, pages = shared_memory(server)
         assert requirement(memory_bytes=memory, headroom=0).pages == pages
-        seen, states = scrape(memory), verdict(server, memory)
+        seen, states = scrape(memory), verdict(run, server, memory)
         labels = f"postgres,{server.directory}"
         assert (seen[f"dbhost_process_hugetlb_bytes{{{labels}}}"] > 0) is huge
         assert seen["dbhost_hugepages_required{2048kB}"] == pages

@@ -10,10 +10,8 @@ from typing import Any, get_args
 import pytest
 from tests.exporter.commands.command_line import Run
 from tests.exporter.host.kernels import meminfo, pool, thp, values, write_files
-from typer.testing import CliRunner
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.process_finder import ServerKey
@@ -155,9 +153,9 @@ def case_host(tmp_path: Path) -> list[str]:
     return ["--path.procfs", str(tmp_path / "proc"), "--path.sysfs", str(tmp_path / "sys")]
 
 
-def test_the_command_prints_pages_limits_lines_and_verdict(case_host: list[str]) -> None:
-    result = CliRunner().invoke(build(), ["hugepages", "--max-memory", "939524096", *case_host])
-    assert result.exit_code == 0
+def test_the_command_prints_pages_limits_lines_and_verdict(run: Run, case_host: list[str]) -> None:
+    result = run("hugepages", "--max-memory=939524096", *case_host)
+    assert result.returncode == 0
     for text in (
         "918,016 of 2048kB",
         "917,504 + 512 headroom",
@@ -172,9 +170,8 @@ def test_the_command_prints_pages_limits_lines_and_verdict(case_host: list[str])
         assert text in result.stdout
 
 
-def test_the_command_prints_json(case_host: list[str]) -> None:
-    arguments = ["hugepages", "--max-memory", "1048576", "--json", *case_host]
-    report = json.loads(CliRunner().invoke(build(), arguments).stdout)
+def test_the_command_prints_json(run: Run, case_host: list[str]) -> None:
+    report = json.loads(run("hugepages", "--max-memory=1048576", "--json", *case_host).stdout)
     assert report["pages"] == 1024 + 512
     assert report["memory_source"] == "--max-memory"
     assert {f["state"] for f in report["verdict"] if f["holds"]} == {"enough", "stranded"}
@@ -196,10 +193,11 @@ def test_bad_options_get_one_clear_line(run: Run, arguments: list[str], message:
     assert message in ended.stderr
 
 
-def test_the_configured_requirement_applies_without_a_target(case_host: list[str], tmp_path: Path) -> None:
+def test_the_configured_requirement_applies_without_a_target(
+    run: Run, case_host: list[str], tmp_path: Path
+) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("host:\n  required: {ase_memory: 939524096, page_size: 1GiB}\n")
-    result = CliRunner().invoke(build(), ["hugepages", "--config.file", str(config), "--json", *case_host])
-    report = json.loads(result.stdout)
+    report = json.loads(run("hugepages", f"--config.file={config}", "--json", *case_host).stdout)
     assert report["pages"] == 1793
     assert {f["state"] for f in report["verdict"] if f["holds"]} == {"short", "wrong_size"}

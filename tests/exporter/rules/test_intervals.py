@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.exporter.commands.command_line import Run
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
 from ase_exporter.rules.intervals import adapted, rule_files, seconds_of
 
@@ -55,9 +54,9 @@ def test_an_interval_that_no_rule_can_serve_is_an_error(interval: float) -> None
         rule_files(interval)
 
 
-def test_the_command_writes_rules_for_an_interval_and_names_the_lookback(tmp_path: Path) -> None:
-    result = CliRunner().invoke(build(), ["rules", "--interval", "5m", "--output", str(tmp_path)])
-    assert result.exit_code == 0, result.output
+def test_the_command_writes_rules_for_an_interval_and_names_the_lookback(run: Run, tmp_path: Path) -> None:
+    result = run("rules", "--interval=5m", f"--output={tmp_path}")
+    assert result.returncode == 0, result.stderr
     assert {path.name for path in tmp_path.iterdir()} == rule_files(300).keys()
     for path in tmp_path.iterdir():
         assert "lookback-delta=15m" in path.read_text()
