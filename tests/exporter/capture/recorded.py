@@ -48,9 +48,11 @@ def loaded(path: Path) -> Capture:
     return load(path)
 
 
-def configuration(address: Address, user: str = "sa", *, encrypted: bool = False) -> tuple[Config, Target]:
+def configuration(
+    address: Address, user: str = "sa", password: str = PASSWORD, *, encrypted: bool = False
+) -> tuple[Config, Target]:
     target = Target(name="recorded", host=address[0], port=address[1], encrypt_password=encrypted)
-    auth = Auth(user=user, password=PASSWORD)
+    auth = Auth(user=user, password=password)
     return Config(targets=(target,), auth={"default": auth}), target
 
 
@@ -59,28 +61,18 @@ def capture(
     plan: Plan,
     results: list[ScrapeResult] | None = None,
     user: str = "sa",
+    password: str = PASSWORD,
     *,
     encrypted: bool = False,
 ) -> Capture:
     """A capture with names. results: gets those of the scrapes."""
-    config, target = configuration(address, user, encrypted=encrypted)
+    config, target = configuration(address, user, password, encrypted=encrypted)
 
     def note(_: str, result: ScrapeResult | None) -> None:
         if results is not None and result is not None:
             results.append(result)
 
     return take_capture(config, target, catalogue(), plan, note)
-
-
-def taken_from(address: Address, auth: Auth) -> Capture:
-    """One scrape of every collector, with names."""
-    target = Target(name="recorded", host=address[0], port=address[1])
-    return take_capture(
-        Config(targets=(target,), auth={"default": auth}),
-        target,
-        catalogue(),
-        Plan(1, INTERVAL, everything=True),
-    )
 
 
 def record(

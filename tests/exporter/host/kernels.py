@@ -48,16 +48,6 @@ def pool(size_kb: int, nr: int, free: int, resv: int = 0, surplus: int = 0, over
     }
 
 
-def node_pool(node: int, size_kb: int, nr: int, free: int) -> Files:
-    """One node's share of a pool: the kernel keeps no reserved pages there."""
-    directory = f"sys/devices/system/node/node{node}/hugepages/hugepages-{size_kb}kB"
-    return {
-        f"{directory}/nr_hugepages": f"{nr}\n",
-        f"{directory}/free_hugepages": f"{free}\n",
-        f"{directory}/surplus_hugepages": "0\n",
-    }
-
-
 def meminfo(total: int = 0, free: int = 0, reserved: int = 0, **lines_kb: int) -> Files:
     """/proc/meminfo with the default pool and any lines in kB."""
     lines = [f"{name}:  {value} kB" for name, value in lines_kb.items()]

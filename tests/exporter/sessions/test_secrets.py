@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.exporter.capture.recorded import taken_from
+from tests.exporter.capture.recorded import capture
 from tests.exporter.sessions.test_incidents import Server, kept
 from tests.exporter.simulated import scrape, scraper_of
 from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
@@ -17,6 +17,7 @@ from tests.simulator.tds.running import running
 from ase_exporter.assets import load_yaml
 from ase_exporter.capture.file import lines
 from ase_exporter.capture.privacy import with_pseudonyms
+from ase_exporter.capture.session import Plan
 from ase_exporter.config import Module
 from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.sessions.incidents import FOLDER
@@ -50,7 +51,9 @@ def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
         sql = run.ask(lambda: [str(row["SQLText"]) for row in server.table("monProcessSQLText")])
         result = scrape(scraper, 60.0, groups=(SESSIONS, STATEMENTS, TEXT))
         scraper.close()
-        taken = taken_from((HOST, run.port), AUTH)
+        taken = capture(
+            (HOST, run.port), Plan(1, 0.0, everything=True), None, AUTH.user, AUTH.read_password()
+        )
     assert any(IN_TEXT in each for each in sql)
     assert result.sessions and any(each.text for each in result.sessions.sessions)
     answering = Server(first=result.sessions)
