@@ -101,7 +101,7 @@ def filled(directory: Path, *, victoria: bool = False) -> Iterator[Filled]:
 
         start("ase-simulator", f"--port={base + 3}", f"--speed={PACE.speed:g}",
               f"--scenario={directory / 'fleet.yml'}", f"--login=sa:{password}")  # fmt: skip
-        eager = [sys.executable, Path(__file__).with_name("eager_exporter.py"), "serve"]
+        eager: list[str | Path] = [sys.executable, Path(__file__).with_name("eager_exporter.py"), "serve"]
         eager += [f"--config.file={directory / 'exporter.yml'}", f"--web.listen-address={HOST}:{base}"]
         processes.start("ase-exporter", eager, os.environ)
         if victoria:
