@@ -223,14 +223,15 @@ def _row(
         )
 
     first, *later = windows
+    steps = tuple(difference(*pair) for pair in pairwise(windows))
     equal = [_at_equal_load(first, each, load[0], own) for each, own in zip(later, load[1:], strict=True)]
     return ComparisonRow(
         key=key,
         measure=measure,
         name=name,
         windows=tuple(windows),
-        steps=tuple(difference(*pair) for pair in pairwise(windows)),
-        against_first=tuple(difference(first, each) for each in later),
+        steps=steps,
+        against_first=(steps[0], *(difference(first, each) for each in later[1:])),
         at_equal_load=tuple(difference(*pair) if pair and key != LOAD else None for pair in equal),
     )
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from ase_exporter.compare.sysmon_trends import Trends
 from ase_exporter.pages.render import render
 from ase_exporter.pages.time_chart import TimeChart, time_chart
+from ase_exporter.sysmon.difference import headline_changes
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.summary import summary, version_of
+from ase_exporter.sysmon.summary import version_of
 from ase_exporter.sysmon.terminal import change_texts, completeness
 
 
@@ -57,15 +58,12 @@ def sysmon_page(
 
 
 def _rows(reports: Sequence[Report]) -> list[PageRow]:
-    """Each figure of any report. Percentages fill a bar of 100, other figures that of the greatest one."""
-    found = [{figure.name: figure.value for figure in summary(report)} for report in reports]
-    units = {figure.name: figure.unit for report in reports for figure in summary(report)}
+    """Each headline of one report or two. Percentages fill a bar of 100, other figures that of the greatest one."""
     rows = []
-    for name, unit in units.items():
-        values = [figures.get(name) for figures in found]
-        texts = change_texts(values[0], values[-1], unit == "%", unit)
-        top = 100.0 if unit == "%" else max(value for value in values if value is not None)
-        rows.append(PageRow(name, texts[: 2 * len(reports) - 1], values, top))
+    for change in headline_changes(reports[:1], reports[-1:]):
+        values = (change.before, change.after)[: len(reports)]
+        top = 100.0 if change.in_points else max(value for value in values if value is not None)
+        rows.append(PageRow(change.name, change_texts(change)[: 2 * len(reports) - 1], values, top))
     return rows
 
 

@@ -54,15 +54,12 @@ def print_comparison(
     print_list(out, "Findings", findings or ["no headline is better or worse"])
     headlines = []
     for line in headline_changes(before, after):
-        texts = list(change_texts(line.before, line.after, line.unit == "%", line.unit))
+        texts = list(change_texts(line))
         texts[-1] += " (noise)" if line.within_noise and line.before != line.after else ""
         headlines.append((line.name, *texts))
     out.print("", WordTable(("Headline", *_TWO_SIDES), headlines, range(1, 4)), sep="\n")
     print_list(out, "Configuration", configuration)
-    rows = [
-        (each.section, each.name, each.measure, *change_texts(each.before, each.after, each.in_points))
-        for each in shown
-    ]
+    rows = [(each.section, each.name, each.measure, *change_texts(each)) for each in shown]
     table = WordTable(("Section", "Row", "Measure", *_TWO_SIDES), rows, range(3, 6))
     noise = " beyond the noise of the runs" if len(before) + len(after) > 2 else ""
     count = f"{len(shown)} of {of} changed figures{noise}, the most relevant first; rates are per second"
@@ -135,14 +132,13 @@ def completeness(report: Report) -> str:
     return f"NOT COMPLETE: {'; '.join(reasons)}; {share}"
 
 
-def change_texts(
-    before: float | None, after: float | None, in_points: bool, unit: str = ""
-) -> tuple[str, str, str]:
+def change_texts(change: Change) -> tuple[str, str, str]:
     """Before, after and change of one line of the comparison."""
-    texts = ["-" if value is None else f"{value:,.10g} {unit}".strip() for value in (before, after)]
+    before, after = change.before, change.after
+    texts = ["-" if value is None else f"{value:,.10g} {change.unit}".strip() for value in (before, after)]
     if before is None or after is None:
         difference = "new" if before is None else "gone"
-    elif in_points:
+    elif change.in_points:
         difference = f"{after - before:+.1f} points"
     elif before and abs(after / before) >= _TIMES_FROM:
         difference = f"{after / before:,.0f} times"

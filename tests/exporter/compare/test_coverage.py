@@ -158,17 +158,6 @@ def test_advice_and_diagnosis_are_of_a_covered_part(cases: tuple[Prometheus, lis
     assert advised > TOLD and diagnosed > TOLD
 
 
-def test_these_cases_find_a_tool_that_takes_any_window_for_covered(
-    cases: tuple[Prometheus, list[Case]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Coverage, "stretch", lambda self, last=False: self)
-    monkeypatch.setattr(Coverage, "covers", lambda self, ends, width: np.full(len(ends), True))
-    with pytest.raises(AssertionError):
-        test_compare_takes_the_covered_part_and_says_so(cases)
-    with pytest.raises(AssertionError):
-        test_measures_along_time_leave_out_what_is_not_covered(cases)
-
-
 def test_a_window_between_two_scrapes_is_not_known() -> None:
     times = np.array([100.0, 115.0, 130.0])
     assert Coverage(Span("window", 140.0, 200.0), times, 15.0, np.array([0])).stretch() is None
