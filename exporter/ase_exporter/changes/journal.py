@@ -22,8 +22,7 @@ from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config.changes import ChangesConfig
 
 if TYPE_CHECKING:
-    from ase_exporter.changes.grafana import Grafana
-    from ase_exporter.changes.poster import Poster
+    from ase_exporter.changes.grafana import Grafana, Poster
 
 log = logging.getLogger(__name__)
 
@@ -164,9 +163,8 @@ class Journal:
     def _start_poster(self) -> None:
         self._grafana = self.poster = None
         if self.config.grafana:
-            # Imported here because they load httpx2, 5 MB.
-            from ase_exporter.changes.grafana import Grafana
-            from ase_exporter.changes.poster import Poster
+            # Imported here because it loads httpx2, 5 MB.
+            from ase_exporter.changes.grafana import Grafana, Poster
 
             self._grafana = Grafana(self.config.grafana)
             self.poster = Poster(self._store, self._grafana, self._in_store)

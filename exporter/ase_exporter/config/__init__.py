@@ -7,6 +7,7 @@ from ase_exporter.config.settings import CatalogueConfig as CatalogueConfig
 from ase_exporter.config.settings import Config as Config
 from ase_exporter.config.settings import Module as Module
 from ase_exporter.config.settings import Scrape as Scrape
+from ase_exporter.config.settings import SessionsConfig as SessionsConfig
 from ase_exporter.config.settings import Target as Target
 from ase_exporter.config.settings import environment_login as environment_login
 from ase_exporter.config.settings import find_file as find_file

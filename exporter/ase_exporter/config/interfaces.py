@@ -63,8 +63,6 @@ def parse_interfaces(text: str, name: str) -> tuple[str, str] | None:
                     host = found
                 case ["port", found]:
                     port = found
-                case ["query", "tli", _, _, address, *_]:
-                    return _of_sockaddr(address)
                 case ["query", _, found, number, *_] if "=" in line:
                     return found, number
                 case ["query", _, _, found, number, *_]:
@@ -72,12 +70,3 @@ def parse_interfaces(text: str, name: str) -> tuple[str, str] | None:
                 case ["query", *_]:
                     return "", ""
     return (host, port) if host else None
-
-
-def _of_sockaddr(address: str) -> tuple[str, str]:
-    r"""Host and port of an address as interfaces of Solaris and HP-UX have it: \x0002, port and IPv4 address."""
-    try:
-        raw = bytes.fromhex(address.removeprefix("\\x"))
-        return ".".join(map(str, raw[4:8])), str(int.from_bytes(raw[2:4]))
-    except ValueError:
-        return "", ""

@@ -18,7 +18,6 @@ from ase_exporter.config.host import HostConfig
 from ase_exporter.config.interfaces import find_server
 from ase_exporter.config.policy import Policy
 from ase_exporter.config.probe_allowlist import ProbeAllowlist
-from ase_exporter.config.sessions import SessionsConfig
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
@@ -147,6 +146,20 @@ class Scrape(Strict):
     connect_timeout: Seconds = 5.0
     recheck_interval: Seconds = 300.0
     budget: Share | None = 0.01
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionsConfig(Strict):
+    """The page /sessions, and incidents.
+
+    statement_text: whether callers who log in are shown the text of statements, without literals. ended_statements:
+    whether statements are also read from the pipe of those that ended. incidents: how many moments at which a finding
+    began are kept in the state directory; 0 for none.
+    """
+
+    statement_text: bool = False
+    ended_statements: bool = False
+    incidents: Annotated[int, Ge(0), Le(500)] = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,16 +1,19 @@
-"""Loading and validating YAML files; errors name file, line and key."""
+"""Loading and validating YAML files.
+
+Errors are one line with file, line, key and what was expected, never a value, which may be a secret.
+"""
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
+from yaml.constructor import ConstructorError
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.config.yaml_loader import YamlError, read
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 
@@ -27,14 +30,58 @@ _EXPECTED = {
 }
 _MAX_PROBLEMS = 5
 _UNKNOWN_KEY = "unknown key"
-# pydantic's own words
 # Bytes. The strict loader takes seconds for each MiB.
 MAX_FILE = 4 << 20
+# pydantic's own words
 _MISSING_KEY = "Field required"
 _NOT_SHOWN = "(not shown)"
 # Names of settings, and names that users give to logins, modules and labels.
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|\[key\]")
 _SETTING = re.compile(r"[a-z_]{1,40}")
+# Beginning of PyYAML's message -> what to tell instead.
+_HINTS = {
+    "found undefined alias": "a value that begins with * must be quoted",
+    "could not determine a constructor for the tag '!": "a value that begins with ! must be quoted",
+    "mapping values are not allowed": "KEY: VALUE is not possible here: is the indentation right, and every value"
+    " quoted that has a colon and a blank in it?",
+    "found character '\\t'": "a tab where YAML expects blanks",
+    "found character": "a value that begins with this character must be quoted",
+}
+_BARE_WORD = "expected KEY: VALUE, with a space after the colon; a value with a comma in it must be quoted"
+# Parts of a message that cannot come from the file: YAML's own punctuation and the names of its tokens.
+_HARMLESS = re.compile(r"'(?:[,:\]}]|<[a-z ]+>)'")
+
+
+class _RejectedError(ConstructorError):
+    """A message of this module."""
+
+    def __init__(self, problem: str, node: yaml.Node) -> None:
+        super().__init__(None, None, problem, node.start_mark)
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that rejects what YAML would silently misread: duplicate keys and, in braces, bare words."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
+        seen: set[object] = set()
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise _RejectedError("expected a simple key", key_node)
+            if key in seen:
+                raise _RejectedError("this key is defined twice", key_node)
+            if node.flow_style and value_node.start_mark.index == key_node.end_mark.index:
+                # `{password:x}` and `{password: x,y}` each have such a word.
+                raise _RejectedError(_BARE_WORD, key_node)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError):
+            # A tag or a date that does not fit, such as !!int or 2024-13-45.
+            raise _RejectedError("a value that cannot be read must be quoted", node) from None
 
 
 def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
@@ -58,16 +105,46 @@ def load_shipped(path: Path, form: type[T] | TypeAdapter[T]) -> T:
 
 def parse(text: str, form: type[T] | TypeAdapter[T], source: str) -> T:
     """The validated content of a text. Raises UserError as `load` does, with `source` as the file."""
-    try:
-        data, root = read(text)
-    except YamlError as error:
-        raise UserError(f"{source}{f':{error.line}' if error.line else ''}: {error}") from None
+    data, root = _read(text, source)
     if data is None or root is None:
         raise UserError(f"{source}: the file is empty; expected settings, or {{}} for none")
     try:
         return (form if isinstance(form, TypeAdapter) else TypeAdapter(form)).validate_python(data)
     except ValidationError as error:
         raise UserError(_describe(source, root, error)) from None
+
+
+def _read(text: str, source: str) -> tuple[object, yaml.Node | None]:
+    """The value of a text, and its root node, which knows the lines; None for an empty text. Raises UserError."""
+    try:
+        loader = _Loader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UserError(f"{source}:{line}: not valid YAML: a control character") from None
+    try:
+        root = loader.get_single_node()
+        return (None if root is None else loader.construct_document(root)), root
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or ""
+        message = problem if isinstance(error, _RejectedError) else _hint(problem)
+        raise UserError(f"{source}{f':{mark.line + 1}' if mark else ''}: {message}") from None
+    except yaml.YAMLError:
+        raise UserError(f"{source}: not valid YAML") from None
+    except RecursionError:
+        raise UserError(f"{source}:1: not valid YAML: nested too deeply") from None
+    finally:
+        loader.dispose()
+
+
+def _hint(problem: str) -> str:
+    for beginning, hint in _HINTS.items():
+        if problem.startswith(beginning):
+            return hint
+    # The rest of what is quoted, or what follows a colon of base64's message, is from the file.
+    quoted = _HARMLESS.sub(lambda found: "\0" * len(found[0]), problem)
+    end = min((at for mark in ("'", '"', ": ") if (at := quoted.find(mark)) >= 0), default=len(problem))
+    return problem[:end].strip().removesuffix("but found").rstrip(" ,") or "not valid YAML"
 
 
 def _describe(source: str, root: yaml.Node | None, error: ValidationError) -> str:

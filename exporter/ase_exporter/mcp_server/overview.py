@@ -1,4 +1,6 @@
-"""The tools servers, diagnose, hot_spinlocks and advise."""
+"""The tools servers, diagnose, hot_spinlocks, advise, objects and space."""
+
+from types import SimpleNamespace
 
 from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
@@ -6,6 +8,7 @@ from ase_exporter.advise.report import PREDICTION
 from ase_exporter.analysis import Prometheus, moment
 from ase_exporter.analysis.diagnosing import diagnose_window
 from ase_exporter.analysis.evidence import evidence, require_spinlocks
+from ase_exporter.analysis.profile import ProfileReader
 from ase_exporter.compare.marks import ask_exporter
 from ase_exporter.compare.prometheus import range_text
 from ase_exporter.compare.request import server_selector
@@ -19,12 +22,14 @@ from ase_exporter.mcp_server.answers import (
     Certainty,
     Diagnosed,
     FindingOf,
+    FoundRows,
     KnownServer,
     PartOf,
     Servers,
     Spinlocks,
 )
 from ase_exporter.mcp_server.sources import Sources, certainty
+from ase_exporter.rules.intervals import SHIPPED_INTERVAL
 
 MAX_RANGE = 31 * 86400.0
 MAX_SERVERS = 1000
@@ -158,6 +163,32 @@ def _weighed(sources: Sources, arguments: inputs.Window) -> tuple[Advice, Span, 
     with sources.connect() as prometheus:
         advice = weigh(evidence(prometheus, selector, span))
         return advice, span, certainty(prometheus, selector, span, advice.evidence.seconds)
+
+
+def objects(sources: Sources, arguments: inputs.Window) -> FoundRows:
+    """The tables that were read most over a window, by logical reads. Needs the collector objects, which is opt-in."""
+    return _table(sources, arguments, "objects")
+
+
+def space(sources: Sources, arguments: inputs.Window) -> FoundRows:
+    """How full data, logs and temporary databases were at the end of a window, the fullest first."""
+    return _table(sources, arguments, "space")
+
+
+def _table(sources: Sources, arguments: inputs.Window, name: str) -> FoundRows:
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        found = ProfileReader(prometheus, selector, span, SHIPPED_INTERVAL).table(name)
+        sure = certainty(prometheus, selector, span)
+    return FoundRows.of(
+        server=arguments.server,
+        window=span,
+        what=found.what,
+        unit=found.unit,
+        rows=[SimpleNamespace(name=row, value=value) for row, value in found.rows],
+        not_known=found.reason,
+        certainty=sure,
+    )
 
 
 def window(sources: Sources, arguments: inputs.Window) -> tuple[str, Span]:

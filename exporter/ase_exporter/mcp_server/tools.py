@@ -8,7 +8,7 @@ from mcp import types
 from pydantic import ValidationError
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import alerting, history, inputs, live, overview, querying, sysmon_files, tables
+from ase_exporter.mcp_server import alerting, history, inputs, live, overview, querying, sysmon_files
 from ase_exporter.mcp_server.answers import Answer
 from ase_exporter.mcp_server.sources import Sources
 
@@ -66,8 +66,8 @@ TOOLS = {
         live.waits,
         live.blockers,
         live.statements,
-        tables.objects,
-        tables.space,
+        overview.objects,
+        overview.space,
     )
 }
 

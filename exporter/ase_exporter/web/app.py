@@ -32,7 +32,7 @@ from ase_exporter.sessions.sources import ENDED, STATEMENTS
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
-from ase_exporter.web.incident_keeper import IncidentKeeper
+from ase_exporter.web.incident_keeper import IncidentKeeper, IncidentWatch
 from ase_exporter.web.incident_routes import IncidentHandlers
 from ase_exporter.web.probe_targets import LookUp, find_target
 from ase_exporter.web.session_routes import SessionHandlers
@@ -45,7 +45,6 @@ from ase_exporter.workers.totals_register import TotalsRegister
 
 if TYPE_CHECKING:
     from ase_exporter.compare.verdicts import VerdictService
-    from ase_exporter.web.incident_watch import IncidentWatch
     from ase_exporter.web.recorded_states import RecordedState, RecordedStates
 
 log = logging.getLogger(__name__)
@@ -204,8 +203,6 @@ class ExporterApp:
 
                 self.judge = VerdictService(config.verdicts, self.journal, self.names, with_prediction)
             if self.keeper:
-                from ase_exporter.web.incident_watch import IncidentWatch
-
                 self.incidents = IncidentWatch(self.recorded, self.keeper)
 
     def names(self) -> list[str]:

@@ -58,7 +58,7 @@ class ChangeHandlers:
 
     async def changes(self, request: Request) -> Response:
         """Answers /changes."""
-        as_json = request.query_params.get("format") == "json" or _prefers_json(request)
+        as_json = request.query_params.get("format") == "json"
         try:
             wanted = parse_filter(request.query_params, limit=_PAGE_LIMIT)
             found = await self._journal.find(wanted)
@@ -139,8 +139,3 @@ async def _read(request: Request, form: type[Body]) -> Body:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"
         raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
-
-
-def _prefers_json(request: Request) -> bool:
-    accepted = request.headers.get("accept", "")
-    return "application/json" in accepted and "text/html" not in accepted

@@ -1,10 +1,13 @@
-"""Keeps who ran what when something begins: at once, and once more a minute later with what statements cost since."""
+"""Keeps who ran what when something begins: at once, and once more a minute later with what statements cost since.
+
+It begins when a caller says so, or when Prometheus has recorded another finding than before.
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -14,12 +17,17 @@ from ase_exporter.sessions.sources import SESSIONS, STATEMENTS
 from ase_exporter.untrusted.redaction import redact
 from ase_exporter.workers.messages import ScrapeReply
 
+if TYPE_CHECKING:
+    from ase_exporter.web.recorded_states import RecordedStates
+
 log = logging.getLogger(__name__)
 
 # Seconds: what statements cost is a difference over this time, in which no other incident of the server begins.
 LATER = 60.0
 # Seconds in which the same finding of a server, or an alert of the same name, is not kept again.
 SAME = 600.0
+# Seconds between two questions to Prometheus.
+INTERVAL = 15.0
 TAG = "incident"
 
 
@@ -95,3 +103,43 @@ class IncidentKeeper:
         if reply.sessions is None:
             raise OSError(reply.summary.error or "no answer in time")
         return reply.sessions
+
+
+class IncidentWatch:
+    """Watches the recorded states of all targets."""
+
+    def __init__(self, states: "RecordedStates", keeper: IncidentKeeper) -> None:
+        self._states = states
+        self._keeper = keeper
+        # The first finding of each target, '' without one; those of the start are not new.
+        self._known: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            try:
+                await self.check()
+            except Exception:
+                # A bug must not end the watch, and never the exporter.
+                log.exception("incidents: unexpected error")
+            await asyncio.sleep(INTERVAL)
+
+    async def check(self) -> None:
+        """Have an incident kept of each target whose first finding is another than before."""
+        recorded, problem = await self._states.read()
+        if problem:
+            return
+        for target, state in recorded.items():
+            finding = state.word if state.has_finding else ""
+            before = self._known.get(target)
+            self._known[target] = finding
+            if finding and before is not None and finding != before:
+                content = {"account": state.account, "next": _next_steps(finding)}
+                self._keeper.begin(target, finding, content)
+
+
+def _next_steps(word: str) -> Mapping[str, list[str]]:
+    # It loads what only those with a Prometheus need.
+    from ase_exporter.diagnosis.catalogue import catalogue
+
+    return {word: [step for each in catalogue().findings.values() if each.word == word for step in each.next]}

@@ -13,8 +13,7 @@ import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
-from ase_exporter.changes.grafana import Grafana, GrafanaError, payload
-from ase_exporter.changes.poster import Poster
+from ase_exporter.changes.grafana import Grafana, GrafanaError, Poster, payload
 from ase_exporter.changes.store import Store, open_store
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError

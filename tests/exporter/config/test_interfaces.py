@@ -23,11 +23,6 @@ def interfaces(servers: Servers) -> str:
     return "".join(entry.format(name, *address) for name, address in servers.items())
 
 
-def tli(servers: Servers) -> str:
-    entry = "{0} 3 5\n\tquery tli tcp /dev/tcp \\x0002{2:04x}0a010203{3}\n"
-    return "".join(entry.format(name, host, port, "0" * 16) for name, (host, port) in servers.items())
-
-
 def sql_ini(servers: Servers) -> str:
     entry = "[{0}]\nmaster=TCP,{1},{2}\nquery=TCP,{1},{2}\n;query=TCP,no,1\n"
     return "".join(entry.format(name, *address) for name, address in servers.items())
@@ -40,7 +35,7 @@ def freetds(servers: Servers) -> str:
     )
 
 
-@pytest.mark.parametrize("written", [interfaces, sql_ini, freetds, tli])
+@pytest.mark.parametrize("written", [interfaces, sql_ini, freetds])
 def test_what_is_written_is_found(written: object) -> None:
     assert callable(written)
 
@@ -49,7 +44,7 @@ def test_what_is_written_is_found(written: object) -> None:
         servers = {name.lower(): address for name, address in servers.items()}
         text = written(servers)
         for name, (host, port) in servers.items():
-            assert parse_interfaces(text, name) == ("10.1.2.3" if written is tli else host, str(port))
+            assert parse_interfaces(text, name) == (host, str(port))
         assert parse_interfaces(text, "not-there-at-all-anywhere") is None
 
     check()

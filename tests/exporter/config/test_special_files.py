@@ -12,7 +12,7 @@ from ase_exporter.config import Auth, Config, yaml_files
 from ase_exporter.config.web import TlsServer
 from ase_exporter.errors import UserError
 from ase_exporter.sysmon.report import reports_of
-from ase_exporter.web.tls import server_context
+from ase_exporter.web.web_config import server_context
 from ase_exporter.workers.totals_register import DIRECTORY, TotalsRegister
 
 

@@ -16,8 +16,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.sessions.session import Snapshot
-from ase_exporter.web.incident_keeper import LATER, SAME, IncidentKeeper
-from ase_exporter.web.incident_watch import IncidentWatch
+from ase_exporter.web.incident_keeper import LATER, SAME, IncidentKeeper, IncidentWatch
 from ase_exporter.web.recorded_states import RecordedState
 from ase_exporter.workers.messages import ScrapeReply
 

@@ -12,8 +12,7 @@ from starlette.responses import Response
 from tests.browser import opened
 from tests.exporter.simulated import Simulated
 
-from ase_exporter.config import Auth, Config, Scrape, Target
-from ase_exporter.config.sessions import SessionsConfig
+from ase_exporter.config import Auth, Config, Scrape, SessionsConfig, Target
 from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.sessions.session_waits import SessionWait, SessionWaits
