@@ -202,7 +202,7 @@ def test_damaged_logins_cost_no_more_than_their_account(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rounds", "count", "seed"),
     [
-        pytest.param(1, 1_000, 11, marks=pytest.mark.timeout(600)),
+        pytest.param(1, 500, 11, marks=pytest.mark.timeout(600)),
         pytest.param(20, 5_000, 7, marks=[pytest.mark.slow, pytest.mark.timeout(4 * 3600)]),
     ],
 )

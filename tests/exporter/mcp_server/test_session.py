@@ -63,6 +63,7 @@ async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_
     before = tree(tmp_path)
     async with client(tmp_path.with_suffix(".log"), "--prometheus", story.url) as connected:
         found = await investigate(connected, story)
+        await figures_are_those_of_compare(connected, story)
     assert found["guilty"] == GUILTY
     # In two windows between neighbours, by an interval far from zero, and more than either of the others.
     guilty = found["verdicts"][GUILTY]
@@ -92,13 +93,13 @@ async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_
     assert tmp_path.with_suffix(".log").read_text() == ""
 
 
-async def test_figures_are_those_of_compare_and_say_how_sure_they_are(story: Story, tmp_path: Path) -> None:
-    async with client(tmp_path / "log", "--prometheus", story.url) as connected:
-        compared = await ask(connected, "compare", server=SERVER, change=GUILTY)
-        over = {"start": str(story.start + 120), "end": str(story.end), "step": 1.0}
-        up = 'avg_over_time(ase_up{instance="PROD1"}[1m])'
-        series = await ask(connected, "query", promql=up, **over)
-        scalar = await ask(connected, "query", promql="6 * 7")
+async def figures_are_those_of_compare(connected: Any, story: Story) -> None:
+    """Each says how sure it is, and how much there is of it is bounded."""
+    compared = await ask(connected, "compare", server=SERVER, change=GUILTY)
+    over = {"start": str(story.start + 120), "end": str(story.end), "step": 1.0}
+    up = 'avg_over_time(ase_up{instance="PROD1"}[1m])'
+    series = await ask(connected, "query", promql=up, **over)
+    scalar = await ask(connected, "query", promql="6 * 7")
     assert compared["confidence"] == 0.95
     assert compared["headline"].startswith("Transactions per CPU unit: worse by ")
     assert compared["rows_without_evidence"] > 0
@@ -117,9 +118,16 @@ async def test_figures_are_those_of_compare_and_say_how_sure_they_are(story: Sto
     assert scalar["series"] == [{"labels": {}, "points": [[scalar["series"][0]["points"][0][0], 42.0]]}]
 
 
-async def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
-    async with client(tmp_path / "log", "--prometheus", "http://127.0.0.1:1") as connected:
+async def test_with_the_documented_configuration_tools_and_resources_are_listed(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
+    entry = json.loads(block)["mcpServers"]["ase"]
+    assert entry["command"] == "ase-exporter"
+    _, *options = [word.replace("/var/lib/sysmon", str(tmp_path)) for word in entry["args"]]
+    environment = {name: value.replace("9090", "1") for name, value in entry["env"].items()}
+    async with client(tmp_path / "log", *options, environment=environment) as connected:
         listed = (await connected.list_tools()).tools
+        files = await ask(connected, "sysmon_report")
         resources = (await connected.list_resources()).resources
         templates = (await connected.list_resource_templates()).resource_templates
         texts = [
@@ -132,6 +140,7 @@ async def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
         ]
         instructions = connected.instructions or ""
     assert [tool.name for tool in listed] == TOOLS
+    assert [each["path"] for each in files["files"]] == ["log"]
     assert [resource.uri for resource in resources] == ["ase-exporter://metrics"]
     assert len(templates) == 2
     metrics, spinlocks, runbook = texts
@@ -139,19 +148,6 @@ async def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
     assert spinlocks.startswith("## spinlocks") and spinlocks in metrics + "\n"
     assert runbook.startswith("# AseSpinlockContention")
     assert "how sure" in instructions
-
-
-async def test_the_documented_configuration_of_a_client_works(tmp_path: Path) -> None:
-    page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
-    entry = json.loads(block)["mcpServers"]["ase"]
-    assert entry["command"] == "ase-exporter"
-    _, *options = [word.replace("/var/lib/sysmon", str(tmp_path)) for word in entry["args"]]
-    environment = {name: value.replace("9090", "1") for name, value in entry["env"].items()}
-    async with client(tmp_path / "log", *options, environment=environment) as connected:
-        tools, files = (await connected.list_tools()).tools, await ask(connected, "sysmon_report")
-    assert len(tools) == len(TOOLS)
-    assert [each["path"] for each in files["files"]] == ["log"]
 
 
 async def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) -> None:

@@ -24,19 +24,19 @@ REQUESTS = {
 OPTIONS = sorted({option for option, _ in REQUESTS.values()})
 
 
-@pytest.mark.parametrize("enabled", [[], *([option] for option in OPTIONS), OPTIONS])
+@pytest.mark.parametrize("enabled", OPTIONS)
 def test_an_endpoint_that_changes_something_is_off_unless_its_option_is_given(
-    tmp_path: Path, enabled: list[str]
+    tmp_path: Path, enabled: str
 ) -> None:
-    with exporter(tmp_path, "{}", enabled) as running:
+    with exporter(tmp_path, "{}", [enabled]) as running:
         for path, (option, body) in REQUESTS.items():
             answer = httpx2.post(running.url + path, json=body, trust_env=False, timeout=60)
-            if option in enabled:
+            if option == enabled:
                 assert answer.status_code in (200, 201), answer.text
             else:
                 assert (answer.status_code, answer.text.count("\n")) == (403, 1)
                 assert option in answer.text
-    assert running.log.count("configuration loaded") == enabled.count("--web.enable-lifecycle")
+    assert running.log.count("configuration loaded") == (enabled == "--web.enable-lifecycle")
 
 
 @pytest.fixture(scope="module")
