@@ -124,7 +124,6 @@ def _usable_id(annotation: object) -> int:
 
 
 def _id_tag(change_id: str) -> str:
-    """The tag by which the annotation of a change is found."""
     return f"change:{change_id}"
 
 

@@ -224,7 +224,6 @@ class Store:
         return self._run(write)
 
     def _run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Run work in one transaction."""
         database = self._database
         try:
             with database:

@@ -70,7 +70,6 @@ class ProcessGroup(Strict):
     server: Pattern | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError if a setting is wrong."""
         if self.server is not None and re.compile(self.server).groups < 1:
             raise ValueError("server: expected a pattern with a group, such as -s(\\S+)")
 
@@ -117,7 +116,6 @@ class Required(Strict):
     headroom: Annotated[int, Ge(0)] = 512
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
         self.require_one_of("ase_memory", "memory_bytes")
 
 

@@ -111,7 +111,6 @@ class Policy(Strict):
     criticality: Literal["normal", "low"] | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
         if self.exempt and not self.reason.strip():
             raise ValueError("exempt: expected why as well, in `reason`")
         if self.windows and not self.exempt:

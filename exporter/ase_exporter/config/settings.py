@@ -68,7 +68,6 @@ class Auth(Strict):
     password_env: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
         self.require_one_of("password", "password_file", "password_env")
 
     def read_password(self) -> str:
@@ -120,7 +119,6 @@ class Target(Strict):
     policy: tuple[Policy, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
         for label in self.labels:
             if not _LABEL_NAME.fullmatch(label) or label.startswith("__"):
                 raise ValueError(
@@ -193,7 +191,6 @@ class Config(Strict):
     workers: Annotated[int, Ge(1), Le(256)] | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
         seen: set[str] = set()
         for target in self.targets:
             if target.name in seen:
@@ -287,5 +284,4 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
 
 
 def _named(text: str) -> str:
-    """The name of a target for a server or an address."""
     return _target_name(re.sub(r"[^A-Za-z0-9_.:-]", "_", text))

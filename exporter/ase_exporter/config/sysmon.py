@@ -29,7 +29,6 @@ class SysmonSettings(Strict):
     detail_sections: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
         if self.duration != int(self.duration):
             raise ValueError("duration: expected whole seconds")
         if self.duration > self.interval / 2:

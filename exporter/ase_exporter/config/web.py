@@ -66,7 +66,6 @@ class TlsServer(Strict):
     prefer_server_cipher_suites: bool = True
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings conflict."""
         if (self.client_ca_file is None) != (self.client_auth_type == "NoClientCert"):
             raise ValueError("expected client_ca_file and a client_auth_type that verifies, or neither")
         if self.min_version > self.max_version:

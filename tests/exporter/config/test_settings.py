@@ -44,10 +44,6 @@ def test_an_empty_file_is_an_error(tmp_path: Path, text: str) -> None:
         load(tmp_path, text)
 
 
-def test_braces_are_a_configuration_without_targets(tmp_path: Path) -> None:
-    assert load(tmp_path, "{}").targets == ()
-
-
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nothing\.yml: cannot be read: No such file"):
         config.load(tmp_path / "nothing.yml")
@@ -88,8 +84,3 @@ def test_a_gap_in_the_environment_is_named(environment: dict[str, str], problem:
 
 def test_without_ase_host_there_is_no_target() -> None:
     assert config.from_environment({}).targets == ()
-
-
-def test_a_password_file_without_end_is_an_error() -> None:
-    with pytest.raises(UserError, match="/dev/zero: not a regular file"):
-        config.Auth(user="probe", password_file=Path("/dev/zero")).read_password()

@@ -163,28 +163,10 @@ def test_a_duration_without_a_unit_is_in_seconds(seconds: int) -> None:
     assert SETTING.validate_python(str(seconds)) == seconds
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        *[
-            "s",
-            "1y",
-            "30m1h",
-            "1h1h",
-            "-1h",
-            "1 h",
-            "1e3",
-            "inf",
-            "nan",
-            "٣s",
-            "8 parsecs",
-            "10000000000000s",
-            "0x10",
-        ],
-    ],
-)
+NO_DURATIONS = "s 1y 30m1h 1h1h -1h 1e3 inf nan ٣s 10000000000000s 0x10"
+
+
+@pytest.mark.parametrize("text", ["", " ", "1 h", "8 parsecs", *NO_DURATIONS.split()])
 def test_what_is_no_duration_is_one_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"^expected a duration such as 500ms, 10s, 5m or 1h30m$"):
         parse_duration(text)

@@ -54,31 +54,13 @@ def test_a_report_is_read(reports: Path, path: str) -> None:
     ]
 
 
-OUTSIDE = (
-    *(
-        "../secret.txt",
-        "PROD1/../../secret.txt",
-        "PROD1/../monday.txt",
-        "/etc/passwd",
-        "//etc/passwd",
-        "..",
-        "/",
-    ),
-    *(
-        ".",
-        "link.txt",
-        "folder/secret.txt",
-        "PROD1/up/monday.txt",
-        "PROD1",
-        "monday.txt/x",
-        "none.txt",
-        "~/x",
-    ),
-    *("a\0b", "x" * 400, "monday.txt\n"),
-)
+OUTSIDE = """
+../secret.txt PROD1/../../secret.txt PROD1/../monday.txt /etc/passwd //etc/passwd .. / .
+link.txt folder/secret.txt PROD1/up/monday.txt PROD1 monday.txt/x none.txt ~/x
+"""
 
 
-@pytest.mark.parametrize("path", OUTSIDE)
+@pytest.mark.parametrize("path", [*OUTSIDE.split(), "a\0b", "x" * 400, "monday.txt\n"])
 def test_no_path_leads_elsewhere(reports: Path, path: str) -> None:
     with pytest.raises(UserError) as raised:
         asked(reports, path)
