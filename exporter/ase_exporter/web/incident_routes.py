@@ -1,6 +1,6 @@
 """/incidents: what was kept, as a page and as JSON, and what an Alertmanager's webhook asks to be kept."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import Request
@@ -10,9 +10,11 @@ from ase_exporter.errors import UserError
 from ase_exporter.pages.render import render
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.untrusted.entry import load_json, one_line
-from ase_exporter.web.incident_keeper import IncidentKeeper
 from ase_exporter.web.session_routes import sessions_page
 from ase_exporter.web.write_access import request_body
+
+if TYPE_CHECKING:
+    from ase_exporter.web.app import ExporterApp
 
 NONE_KEPT = "no incidents are kept: serve needs --state-dir, and sessions.incidents above 0\n"
 # Alerts of one notification that are looked at, and characters of a name.
@@ -30,18 +32,10 @@ class _Notification(msgspec.Struct):
     alerts: list[_Alert]
 
 
-class _Exporter(Protocol):
-    @property
-    def keeper(self) -> IncidentKeeper | None: ...
-    @property
-    def has_users(self) -> bool: ...
-    def names(self) -> list[str]: ...
-
-
 class IncidentHandlers:
     """Request handlers."""
 
-    def __init__(self, exporter: _Exporter) -> None:
+    def __init__(self, exporter: "ExporterApp") -> None:
         self._exporter = exporter
 
     async def show(self, request: Request) -> Response:

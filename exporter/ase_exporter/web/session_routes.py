@@ -2,19 +2,20 @@
 
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from ase_exporter.config import Config
 from ase_exporter.pages.render import render
 from ase_exporter.sessions.blocking import blocking_trees, relevant_sessions, whole_trees
 from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, waits_of
-from ase_exporter.workers.messages import ScrapeReply
+
+if TYPE_CHECKING:
+    from ase_exporter.web.app import ExporterApp
 
 # Seconds between two readings of a page that stays open.
 REFRESH = 5
@@ -27,19 +28,10 @@ MAX_DIGITS = 10
 _SEARCHED = attrgetter("login", "program", "database", "host", "statement", "object", "doing", "spid")
 
 
-class _Exporter(Protocol):
-    config: Config
-
-    @property
-    def shows_statement_text(self) -> bool: ...
-
-    async def sessions(self, target: str, *groups: str) -> ScrapeReply: ...
-
-
 class SessionHandlers:
     """Request handlers."""
 
-    def __init__(self, exporter: _Exporter) -> None:
+    def __init__(self, exporter: "ExporterApp") -> None:
         self._exporter = exporter
 
     async def sessions(self, request: Request) -> Response:

@@ -39,7 +39,7 @@ def exporter(tmp_path: Path) -> Exporter:
 
 @pytest.fixture
 def client(exporter: Exporter) -> Iterator[TestClient]:
-    handlers = IncidentHandlers(exporter)
+    handlers = IncidentHandlers(exporter)  # type: ignore[arg-type]
     ask = protected(handlers.ask, enabled=True, when_off=ANNOTATING)
     routes = [Route("/incidents", handlers.show), Route("/incidents", ask, methods=["POST"])]
     with TestClient(Starlette(routes=routes)) as client:

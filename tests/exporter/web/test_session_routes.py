@@ -77,7 +77,7 @@ class Exporter:
 
 def answer(exporter: Exporter, **parameters: str) -> Response:
     request = Request({"type": "http", "query_string": urlencode(parameters).encode(), "headers": []})
-    return asyncio.run(SessionHandlers(exporter).sessions(request))
+    return asyncio.run(SessionHandlers(exporter).sessions(request))  # type: ignore[arg-type]
 
 
 def text(response: Response) -> str:
