@@ -227,7 +227,7 @@ async def test_coming_and_going_does_not_get_a_login_locked(server: Simulated) -
     target = await allowed(configuration, configuration.probe_allowlist.addresses[0].address)
     async with running(configuration) as pool:
         errors = []
-        for _ in range(5):
+        for _ in range(LOGIN_ATTEMPTS + 1):
             pool.admit(target)
             errors.append((await scrape(pool, target.name)).summary.error)
             await until(lambda: pool.allowlisted == 0)

@@ -99,7 +99,7 @@ async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: L
 
 async def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated, logins: Logins) -> None:
     async with started([one(server, "wrong")]) as app:
-        for number in range(5):
+        for number in range(LOGIN_ATTEMPTS + 1):
             logins.proceed.clear()
             in_flight = scrape(app)
             while not in_flight.done() and logins.begun <= number:
@@ -117,7 +117,7 @@ async def test_reloads_do_not_get_a_login_locked(server: Simulated, logins: Logi
     refused = one(server, "wrong")
     file = [refused]
     async with started(file) as app:
-        for _ in range(6):
+        for _ in range(LOGIN_ATTEMPTS + 1):
             assert not (await scrape(app)).summary.up
             await app.reload()
         # The same server and login by another name.
