@@ -10,6 +10,7 @@ import pytest
 from tests.exporter.analysis.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.exporter.mcp_server.running_server import ask, client, tree
 from tests.exporter.running_exporter import PATIENT, exporter
+from tests.exporter.simulated import reading
 from tests.exporter.simulated import run as simulated
 from tests.paths import REPOSITORY
 from tests.planted import DATABASE
@@ -157,6 +158,7 @@ async def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Pa
         configuration = {
             "targets": [{"name": "LIVE", "host": host, "port": port}],
             "auth": {"default": {"user": "monitor", "password": DATABASE}},
+            "modules": {"default": {"collectors": reading("state", "changes").collectors}},
             "changes": {"interval": "1s"},
             # Scraped without a pause.
             "scrape": {**PATIENT, "budget": None},

@@ -18,7 +18,7 @@ import pytest
 from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 from tests.exporter.running_exporter import PATIENT, exporter
-from tests.exporter.simulated import PASSWORD, Simulated
+from tests.exporter.simulated import PASSWORD, Simulated, reading
 from tests.exporter.workers.test_pool import running, scrape
 from tests.planted import IN_ADDRESS
 
@@ -43,6 +43,8 @@ def allowing(*patterns: str, auth: str = "default", max_targets: int = 100, idle
         {
             "probe_allowlist": {"addresses": addresses, "max_targets": max_targets, "idle_timeout": idle},
             "auth": AUTH,
+            "modules": {"default": {"collectors": reading("state").collectors}},
+            "changes": {"enabled": False},
             "workers": 1,
             "scrape": PATIENT,
         }

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from tests.exporter.simulated import PASSWORD, Simulated
+from tests.exporter.simulated import PASSWORD, Simulated, reading
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
+from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp
 from ase_exporter.workers.loading import Loaded
@@ -59,6 +60,8 @@ def one(server: Simulated, password: str) -> Config:
     return Config(
         targets=(Target(name="ONE", host=host, port=port),),
         auth={"default": Auth(user="monitor", password=password)},
+        modules={"default": reading("state")},
+        changes=ChangesConfig(enabled=False),
         scrape=Scrape(timeout=60.0, connect_timeout=60.0, budget=None),
         workers=1,
     )
