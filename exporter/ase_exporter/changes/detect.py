@@ -58,6 +58,7 @@ ENGINES = "select engine, status from master..sysengines"
 MON_ENGINES = "select EngineNumber, Status from master..monEngine"
 THREAD_POOLS = "select ThreadPoolName, Type, Size from master..monThreadPool"
 DATABASES = "select name, status, status2, status3 from master..sysdatabases"
+NAMES = "select name from master..sysdatabases"
 OPTION_BITS = (
     "select type, number, name from master..spt_values where type in ('D', 'D2', 'D3') and number > 0"
 )
@@ -90,15 +91,6 @@ def volatile(of: str) -> frozenset[str]:
     file = Path(__file__).with_name("volatile.csv")
     with file.open(newline="", encoding="utf-8") as lines:
         return frozenset(row["name"].lower() for row in csv.DictReader(lines) if row["of"] == of)
-
-
-@dataclass(frozen=True, slots=True)
-class PartSource:
-    """One way to read the objects of a kind. The first source of a kind that the server answers is used."""
-
-    kind: str
-    name: str
-    read: ReadObjects
 
 
 class ConfigWatcher:
@@ -162,13 +154,12 @@ class ConfigWatcher:
     def _take(self, reading: "_Reading") -> ConfigSnapshot:
         parts: dict[str, Part] = {}
         ages: dict[str, float] = {}
-        for source in SOURCES:
-            if source.kind in parts:
+        for kind, source, read in SOURCES:
+            if kind in parts:
                 continue
-            what = f"{source.kind} {source.name}"
-            objects = self._try(reading, source.kind, what, partial(source.read, reading.query))
+            objects = self._try(reading, kind, f"{kind} {source}", partial(read, reading.query))
             if objects is not None:
-                parts[source.kind] = Part(source.kind, source.name, objects)
+                parts[kind] = Part(kind, source, objects)
         for kind, statement in (("restart", BOOT), ("counters_cleared", CLEARED)):
             rows = self._try(reading, kind, kind, partial(reading.query, statement))
             if rows and isinstance(rows[0][0], datetime):
@@ -320,18 +311,8 @@ def read_options(query: Query) -> Objects:
     return objects
 
 
-def read_caches(query: Query) -> Objects:
-    """Configured and run values of caches and pools (syscacheinfo, syspoolinfo; since 15.7). Sizes in MB."""
-    return _caches(query, CACHES, POOLS, "MB", pool_unit=1)
-
-
-def read_mon_caches(query: Query) -> Objects:
-    """Run values of caches and pools (monDataCache, monCachePool; since 15.7). Sizes in KB."""
-    return _caches(query, MON_CACHES, MON_POOLS, "KB", pool_unit=1024)
-
-
-def _caches(query: Query, caches: str, pools: str, unit: str, pool_unit: int) -> Objects:
-    """Caches with their pools. pool_unit: of a pool's I/O size, per KB."""
+def read_caches(query: Query, caches: str, pools: str, unit: str, pool_unit: int) -> Objects:
+    """Caches with their pools. unit: of sizes. pool_unit: of a pool's I/O size, per KB."""
     objects: Objects = {}
     for name, kind, *values in query(caches):
         # Each is one value, or the configured value and the run value.
@@ -397,27 +378,29 @@ def read_databases(query: Query) -> Objects:
     }
 
 
-def read_database_names(query: Query) -> Objects:
-    """Databases without options, for logins that cannot read those."""
-    return {_text(row[0]): {"": Setting("exists")} for row in query("select name from master..sysdatabases")}
-
-
-def read_version(query: Query) -> Objects:
-    """@@version."""
-    return {"server": {"": Setting(_text(query(VERSION)[0][0]))}}
-
-
-SOURCES: Sequence[PartSource] = (
-    PartSource("option", "sysconfigures", read_options),
-    PartSource("cache", "syscacheinfo", read_caches),
-    PartSource("cache", "monDataCache", read_mon_caches),
-    PartSource("cache", "monDataCache before 15.7", read_old_caches),
-    PartSource("engine", "sysengines", read_engines),
-    PartSource("engine", "monEngine", lambda query: read_engines(query, MON_ENGINES)),
-    PartSource("thread_pool", "monThreadPool", read_thread_pools),
-    PartSource("database", "sysdatabases with options", read_databases),
-    PartSource("database", "sysdatabases", read_database_names),
-    PartSource("version", "@@version", read_version),
+# Kind, source and reader of the objects of each kind: the first source that the server answers is used.
+SOURCES: Sequence[tuple[str, str, ReadObjects]] = (
+    ("option", "sysconfigures", read_options),
+    # Configured and run values.
+    ("cache", "syscacheinfo", partial(read_caches, caches=CACHES, pools=POOLS, unit="MB", pool_unit=1)),
+    # Run values.
+    (
+        "cache",
+        "monDataCache",
+        partial(read_caches, caches=MON_CACHES, pools=MON_POOLS, unit="KB", pool_unit=1024),
+    ),
+    ("cache", "monDataCache before 15.7", read_old_caches),
+    ("engine", "sysengines", read_engines),
+    ("engine", "monEngine", partial(read_engines, sql=MON_ENGINES)),
+    ("thread_pool", "monThreadPool", read_thread_pools),
+    ("database", "sysdatabases with options", read_databases),
+    # For logins that cannot read the names of options.
+    (
+        "database",
+        "sysdatabases",
+        lambda query: {_text(row[0]): {"": Setting("exists")} for row in query(NAMES)},
+    ),
+    ("version", "@@version", lambda query: {"server": {"": Setting(_text(query(VERSION)[0][0]))}}),
 )
 
 

@@ -211,4 +211,4 @@ def test_every_kind_that_is_detected_or_documented_can_be_asked_for() -> None:
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     kinds = {kind for cell in rows for kind in re.findall(r"`(\w+)`", cell)}
     assert kinds == set(KINDS)
-    assert {source.kind for source in SOURCES} | HostWatcher().parts().keys() <= kinds
+    assert {kind for kind, _, _ in SOURCES} | HostWatcher().parts().keys() <= kinds
