@@ -28,7 +28,7 @@ OPTIONS = sorted({option for option, _ in REQUESTS.values()})
 def test_an_endpoint_that_changes_something_is_off_unless_its_option_is_given(
     tmp_path: Path, enabled: str
 ) -> None:
-    with exporter(tmp_path, "{}", [enabled]) as running:
+    with exporter(tmp_path, "workers: 1", [enabled]) as running:
         for path, (option, body) in REQUESTS.items():
             answer = httpx2.post(running.url + path, json=body, trust_env=False, timeout=60)
             if option == enabled:

@@ -247,6 +247,7 @@ def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
         "auth": {"default": {"user": "monitor", "password": PASSWORD}},
         "scrape": PATIENT,
         "modules": {"small": {"collectors": {"waits": False}}},
+        "workers": 1,
     }
     with exporter(tmp_path, json.dumps(configuration)) as running:
 
