@@ -135,7 +135,7 @@ def _said(test: Mapping[str, object], directory: Path, tool: str) -> str:
 
 def firing_queries(recording: Recording) -> list[Query]:
     """What fires, at the end of every scrape interval."""
-    return [(FIRING, (number + 1) * INTERVAL) for number in range(recording.scrapes)]
+    return [(FIRING, (number + 1) * recording.interval) for number in range(recording.scrapes)]
 
 
 def timeline_of(recording: Recording, results: Mapping[Query, Iterable[EvaluatedSample]]) -> list[FiredAlert]:
@@ -146,7 +146,7 @@ def timeline_of(recording: Recording, results: Mapping[Query, Iterable[Evaluated
         if expression == FIRING
         for sample in samples
     ]
-    return fired_alerts(observations, INTERVAL, recording.scrapes * INTERVAL)
+    return fired_alerts(observations, recording.interval, recording.scrapes * recording.interval)
 
 
 def timeline(recording: Recording, directory: Path) -> list[FiredAlert]:

@@ -21,7 +21,7 @@ from tests.e2e.evaluation import (
     with_sources,
 )
 from tests.e2e.expected_timeline import FiredAlert
-from tests.e2e.simulated_time import INTERVAL, Recording, record
+from tests.e2e.simulated_time import Recording, record
 from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.simulated import reading
 from tests.paths import SHARED
@@ -34,14 +34,17 @@ from ase_exporter.compare.report import markdown
 from ase_exporter.compare.request import Request, windows_around
 from ase_exporter.compare.statistics import WindowDifference
 from ase_exporter.demo.replay import CACHES, published
+from ase_exporter.rules.intervals import adapted
 
 CASE_STUDY = SHARED / "casestudy" / "memscale_runs.csv"
 RUNS = list(published())
 RUN_SECONDS = 600
+# Seconds between scrapes: half as many as with the shipped rules, which `ase-exporter rules --interval 30s` adapts.
+INTERVAL = 30
 SERIES = ("series 1", "series 2")
 COLLECTORS = {"state", "engines", "threads", "spinlocks"}
 # Seconds between snapshots of the configuration.
-SNAPSHOTS = 7 * INTERVAL
+SNAPSHOTS = 4 * INTERVAL
 # In the demo a run takes a minute: the same samples, ten times as fast.
 SPEED = 10
 # The case study prints one digit after the decimal point of a percentage, and of a throughput.
@@ -71,7 +74,7 @@ def end_of(run: str) -> int:
 @pytest.fixture(scope="module")
 def recording() -> Recording:
     module = reading(*COLLECTORS)
-    return record("memscale", len(RUNS) * RUN_SECONDS, module=module, snapshots=SNAPSHOTS)
+    return record("memscale", len(RUNS) * RUN_SECONDS, module=module, snapshots=SNAPSHOTS, interval=INTERVAL)
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,11 @@ class Evaluated:
 def evaluated(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     figures = [(expression, end_of(run)) for expression in (CPU_BUSY, THROUGHPUT, CONTENTION) for run in RUNS]
     queries = [*firing_queries(recording), *figures]
-    rules = with_sources("cpu.rules.yaml", "spinlocks.alerts.yaml")
-    results = evaluate(recording, tmp_path_factory.mktemp("rules"), queries, rules)
+    folder, rules = tmp_path_factory.mktemp("rules"), []
+    for shipped in with_sources("cpu.rules.yaml", "spinlocks.alerts.yaml"):
+        rules.append(folder / shipped.name)
+        rules[-1].write_text(adapted(shipped.read_text(), INTERVAL))
+    results = evaluate(recording, folder, queries, rules, INTERVAL)
     return Evaluated(results, timeline_of(recording, results))
 
 

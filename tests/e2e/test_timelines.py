@@ -14,7 +14,10 @@ from tests.alerts.shipped import NAMES
 from tests.e2e.evaluation import timeline
 from tests.e2e.expected_timeline import TABLE, differences, documented, until
 from tests.e2e.simulated_time import STEP, Deed, Recording, Scraping, read_for_rules, record, record_machine
+from tests.exporter.simulated import reading
 from tests.simulator.model.vldb_story import FIXES, tune
+
+from ase_exporter.config import Module
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -25,8 +28,7 @@ WITHOUT = "## Alerts without a time line"
 class Play:
     """How long a scenario is observed, in simulated seconds.
 
-    scenario: of the simulator, if not that of the play's name. scrape_timeout, deeds, scraping: as for `record`.
-    collectors: switched on besides.
+    scenario: of the simulator, if not that of the play's name. The rest: as for `record`.
     """
 
     seconds: int
@@ -34,7 +36,7 @@ class Play:
     scrape_timeout: float | None = None
     deeds: Mapping[int, Deed] = field(default_factory=dict)
     scraping: Mapping[int, Scraping] = field(default_factory=lambda: {0: Scraping.ALWAYS})
-    collectors: tuple[str, ...] = ()
+    module: Module = field(default_factory=read_for_rules)
 
 
 # The case study's order, twenty minutes each.
@@ -45,10 +47,11 @@ PLAYS = {
     "memscale": Play(6000),
     # Once through all of its faults.
     "failures": Play(1230, scrape_timeout=5.0),
-    "operations": Play(7800, collectors=("rep_senders",)),
+    "operations": Play(7800, module=read_for_rules("rep_senders")),
     "scraping": Play(
         5400,
         scenario="idle",
+        module=reading("state"),
         scraping={
             0: Scraping.ALWAYS,
             600: Scraping.IN_VAIN,
@@ -61,7 +64,7 @@ PLAYS = {
     ),
 }
 # Long enough for the first alerts to fire.
-BEGINNINGS = {"storm": 840, "vldb": 720, "operations": 1260, "scraping": 1260}
+BEGINNINGS = {"storm": 840, "operations": 1260, "scraping": 1260}
 # A machine without huge pages, whose exporter does not answer for ten minutes.
 MACHINE_SECONDS = 2400
 MACHINE_SCRAPING = {0: Scraping.ALWAYS, 1200: Scraping.IN_VAIN, 1800: Scraping.ALWAYS}
@@ -76,7 +79,7 @@ def played(name: str, seconds: int | None = None, lag: int = STEP) -> Recording:
         scrape_timeout=play.scrape_timeout,
         deeds=play.deeds,
         lag=lag,
-        module=read_for_rules(*play.collectors),
+        module=play.module,
         scraping=play.scraping,
     )
 
@@ -113,7 +116,7 @@ SLOW = [pytest.mark.slow, pytest.mark.timeout(3 * 3600)]
 @pytest.mark.parametrize(
     ("scenario", "seconds"),
     [
-        ("quiet-oltp", 900),
+        ("quiet-oltp", 600),
         pytest.param("quiet-oltp", DAY, marks=SLOW),
         pytest.param("idle", DAY, marks=SLOW),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.evaluation import evaluate, with_sources
 from tests.e2e.simulated_time import INTERVAL, Recording, record
+from tests.exporter.simulated import reading
 from tests.exporter.top.watching import one_step
 
 from ase_exporter.top.figures import Figures, Spinlock
@@ -14,6 +15,7 @@ from ase_exporter.top.samples import LabelValues, MetricSeries, Reading, Sample
 
 pytestmark = pytest.mark.e2e
 
+COLLECTORS = {"state", "engines", "threads", "spinlocks", "data_caches"}
 SCRAPES = 7
 # A range of a minute holds four samples, 15 s apart.
 IN_A_MINUTE = 4
@@ -82,7 +84,7 @@ def shares(parts: dict[str, float]) -> dict[str, float]:
     [("memscale", "series 2 run 05"), ("memscale", "series 2 run 14"), ("storm", "wrong remedy")],
 )
 def test_figures_equal_the_recording_rules(tmp_path: Path, scenario: str, step: str) -> None:
-    recording = record(one_step(scenario, step, tmp_path), SCRAPES * INTERVAL)
+    recording = record(one_step(scenario, step, tmp_path), SCRAPES * INTERVAL, module=reading(*COLLECTORS))
     shown = frame(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1)).figures
     at = SCRAPES * INTERVAL
     queries = [(rule, at) for rule in (*RULES, HOTTEST, BURNT)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.evaluation import timeline
-from tests.e2e.simulated_time import record
+from tests.e2e.simulated_time import read_for_rules, record
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import scraper_of
 from tests.faults.scraping import failed, scrape
@@ -133,5 +133,6 @@ TRUE_ALERTS = {
     [pytest.param(version, marks=[] if version == NEWEST else [pytest.mark.slow]) for version in profiles()],
 )
 def test_no_alert_fires_that_is_not_true(version: str, tmp_path: Path) -> None:
-    recording = record(scenario(tmp_path), 1080, version=version, encrypt_password=True)
+    module = read_for_rules()
+    recording = record(scenario(tmp_path), 1080, version=version, encrypt_password=True, module=module)
     assert {each.alert for each in timeline(recording, tmp_path)} == TRUE_ALERTS
