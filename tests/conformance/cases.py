@@ -126,8 +126,10 @@ CREATE_PROCEDURE = (
     "begin select @n n select @twice = 2 * @n return 7 end"
 )
 HANG = "waitfor delay '00:10:00'"
-BIG = "select a.TableID, b.ColumnName from master..monTables a, master..monTableColumns b"
-BIG_COUNT = "select count(*) n from master..monTables a, master..monTableColumns b"
+# Every client reads it row by row: large enough to fill hundreds of packets.
+_PAIRS = "master..monTables a, master..monTableColumns b where a.TableID < 12"
+BIG = f"select a.TableID, b.ColumnName from {_PAIRS}"
+BIG_COUNT = f"select count(*) n from {_PAIRS}"
 ALIVE = "select 42 n"
 
 

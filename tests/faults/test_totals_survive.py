@@ -6,7 +6,6 @@ import random
 import re
 import signal
 import threading
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -152,7 +151,7 @@ def deploy(server: Simulated, tmp_path: Path) -> Iterator[Deploy]:
         yield started
 
 
-@pytest.mark.parametrize("rounds", [6, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_totals_are_those_of_the_server_after_kills_and_redeployments(
     server: Simulated, deploy: Deploy, tmp_path: Path, rounds: int
 ) -> None:
@@ -160,9 +159,9 @@ def test_totals_are_those_of_the_server_after_kills_and_redeployments(
     deployment = deploy()
     first, truth = deployment.totals(), inside(server)
     recording: list[tuple[float, float]] = []
-    at, lost = 0.0, 0
+    at = 0.0
     for number in range(rounds):
-        for _ in range(dice.randint(1, 3)):
+        for _ in range(dice.randint(3, 5)):
             server.model.advance(15.0)
             at += 15.0
             now = deployment.totals()
@@ -187,9 +186,7 @@ def test_totals_are_those_of_the_server_after_kills_and_redeployments(
         now = deployment.totals()
         recording.append((at, now[TRANSACTIONS]))
         found, expected = growth(now, first), growth(inside(server), truth)
-        lost += sum(found.get(key) != value for key, value in expected.items())
         assert found == expected, number
-    assert lost == 0
     check_rates(recording, tmp_path, dice)
 
 
@@ -210,7 +207,7 @@ def check_rates(recording: list[tuple[float, float]], folder: Path, dice: random
     true = (high - low) / (last - first)
     with stored(folder, one=recording) as url, Prometheus(url) as prometheus:
         for _ in range(50):
-            window = dice.randint(60, 240)
+            window = dice.randint(60, 120)
             end = dice.uniform(first + window, last)
             (sample,) = prometheus.query(f"rate(ase_transactions_total[{window}s])", START + end)
             assert sample.value == pytest.approx(true, rel=0.01)
@@ -221,7 +218,7 @@ def test_without_a_state_directory_a_worker_may_die_and_the_exporter_says_so(
 ) -> None:
     deployment = deploy(state=False)
     first, truth = deployment.totals(), inside(server)
-    for _ in range(3):
+    for _ in range(2):
         server.model.advance(20.0)
         deployment.kill_worker()
         assert growth(deployment.totals(), first) == growth(inside(server), truth)
@@ -277,34 +274,19 @@ def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters
     assert min(measured["to_the_younger"], measured["to_the_older"]) > 1.5 * true
 
 
-def one_bit(content: bytes) -> bytes:
-    """The content with a bit in its middle flipped."""
-    middle = len(content) // 2
-    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-
-
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "truncated": lambda content: content[: len(content) // 2],
-    "one bit": one_bit,
-    "empty": lambda content: b"",
-    "forged": lambda content: content[:26] + zlib.compress(bytes(1 << 24)),
-}
-
-
+# Every kind of damage: tests/exporter/metrics/test_saved_totals.py.
 def test_damaged_totals_start_again(server: Simulated, deploy: Deploy, tmp_path: Path) -> None:
     deployment = deploy()
     deployment.totals()
-    for name, damage in DAMAGES.items():
-        server.model.advance(30.0)
-        assert any(deployment.totals().values()), name
-        deployment.kill()
-        (path,) = (tmp_path / "state" / "totals").glob("*.totals")
-        path.write_bytes(damage(path.read_bytes()))
-        deployment.start()
-        assert set(deployment.totals().values()) == {0}, name
-        assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log, (
-            name
-        )
-        (bad,) = path.parent.glob("*.bad")
-        assert bad.stem == path.stem
-        bad.unlink()
+    server.model.advance(30.0)
+    assert any(deployment.totals().values())
+    deployment.kill()
+    (path,) = (tmp_path / "state" / "totals").glob("*.totals")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    deployment.start()
+    assert set(deployment.totals().values()) == {0}
+    assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log
+    (bad,) = path.parent.glob("*.bad")
+    assert bad.stem == path.stem

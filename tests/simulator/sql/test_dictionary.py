@@ -1,8 +1,11 @@
 """The dictionary of every version adds up: joins that DBAs make, sums, and every value within its type."""
 
+from pathlib import Path
+
 import pytest
 from tests.simulator.sql.fake import Client
 
+from ase_exporter.assets import load_yaml
 from ase_simulator.model import load_scenario
 from ase_simulator.results import Rows
 from ase_simulator.schema.profiles import profiles
@@ -11,38 +14,7 @@ from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import LITTLE_ENDIAN, Layout
 from ase_simulator.tds.rows import RowFormat
 
-WITHOUT_A_MATCH = {
-    "a fragment without its database": "sysusages u where not exists "
-    "(select 1 from sysdatabases d where d.dbid = u.dbid)",
-    "a process without its database": "sysprocesses p where not exists "
-    "(select 1 from sysdatabases d where d.dbid = p.dbid)",
-    "an open database that is none": "monOpenDatabases o where not exists "
-    "(select 1 from sysdatabases d where d.dbid = o.DBID and d.name = o.DBName)",
-    "a monitored process that is none": "monProcess m where not exists "
-    "(select 1 from sysprocesses p where p.spid = m.SPID and p.kpid = m.KPID)",
-    "a wait event without its class": "monWaitEventInfo e where not exists "
-    "(select 1 from monWaitClassInfo c where c.WaitClassID = e.WaitClassID)",
-    "a wait without its event": "monSysWaits w where not exists "
-    "(select 1 from monWaitEventInfo e where e.WaitEventID = w.WaitEventID)",
-    "a column of no table": "monTableColumns c where not exists "
-    "(select 1 from monTables t where t.TableID = c.TableID and t.TableName = c.TableName)",
-    "an option of no section": "sysconfigures c where parent > 0 and not exists "
-    "(select 1 from sysconfigures s where s.config = c.parent)",
-    "a run value of no option": "syscurconfigs r where not exists "
-    "(select 1 from sysconfigures c where c.config = r.config)",
-}
-TWICE = {
-    "database": "sysdatabases group by dbid",
-    "device": "sysdevices group by name",
-    "spid": "sysprocesses group by spid",
-    "object": "sysobjects group by id",
-    "name of an object": "sysobjects group by name",
-    "column": "syscolumns group by id, colid",
-    "engine": "monEngine group by EngineNumber",
-    "cache": "monDataCache group by CacheName",
-    "wait event": "monWaitEventInfo group by WaitEventID",
-    "monitoring table": "monTables group by TableName",
-}
+QUERIES = load_yaml(Path(__file__).with_suffix(".yaml").read_text())
 
 
 @pytest.fixture(scope="module", params=list(profiles()))
@@ -51,13 +23,14 @@ def server(request: pytest.FixtureRequest) -> Client:
 
 
 def test_nothing_is_without_a_match(server: Client) -> None:
-    counts = {what: server.rows(f"select count(*) from {rows}") for what, rows in WITHOUT_A_MATCH.items()}
-    assert counts == {what: [(0,)] for what in WITHOUT_A_MATCH}
+    unmatched = QUERIES["without a match"]
+    counts = {what: server.rows(f"select count(*) from {rows}") for what, rows in unmatched.items()}
+    assert counts == {what: [(0,)] for what in unmatched}
 
 
 def test_nothing_is_there_twice(server: Client) -> None:
     twice = "select count(*) n from {} having count(*) > 1"
-    assert {what for what, rows in TWICE.items() if server.rows(twice.format(rows))} == set()
+    assert {what for what, rows in QUERIES["twice"].items() if server.rows(twice.format(rows))} == set()
 
 
 def place(server: Client) -> str:
