@@ -97,7 +97,7 @@ def filled(directory: Path, *, victoria: bool = False) -> Iterator[Filled]:
             (rules / path.name).write_text(scaling.scaled_rules(text, PACE))
         url = f"http://{HOST}:{base + 1}"
 
-        def start(program: str, *options: str | Path) -> None:
+        def start(program: str, *options: str) -> None:
             ours = Path(sys.executable).with_name(program)
             processes.start(program, [ours if ours.exists() else program, *options], os.environ)
 
