@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -79,19 +78,6 @@ def test_a_fleet_has_servers_of_different_names_versions_and_loads() -> None:
     assert len(grabs) == len(orders)
 
 
-def test_each_switch_of_memscale_features_changes_options_or_cache_types() -> None:
-    [server] = load_scenario("memscale", speed=0)
-    seen = []
-    for _ in range(10):
-        server.advance(1)
-        options = tuple((option.name, option.run) for option in server.options())
-        caches = tuple((row["CacheName"], row["Type"]) for row in rows_of(server, "monDataCache"))
-        seen.append((options, caches))
-        server.advance(599)
-    assert len(set(seen)) >= 9
-    assert all(earlier != later for earlier, later in pairwise(seen))
-
-
 def test_a_repeating_scenario_begins_again_and_another_stays_at_its_end(tmp_path: Path) -> None:
     steps = "steps: [{name: a, seconds: 10}, {name: b, seconds: 10}]\n"
     [again] = load_scenario(_write(tmp_path, f"name: x\nrepeat: true\n{steps}"), speed=0)
@@ -101,27 +87,6 @@ def test_a_repeating_scenario_begins_again_and_another_stays_at_its_end(tmp_path
     [stays] = load_scenario(_write(tmp_path, f"name: x\n{steps}"), speed=0)
     stays.advance(100)
     assert one(stays, "simScenario")["StepName"] == "b"
-
-
-def test_a_storm_burns_engines_in_spinning_and_more_engines_make_it_worse() -> None:
-    [server] = load_scenario("storm", speed=0)
-
-    def rate() -> float:
-        server.advance(30)
-        before = one(server, "monState")["Transactions"]
-        server.advance(60)
-        return float(one(server, "monState")["Transactions"] - before) / 60
-
-    _at(server, "login storm")
-    sixteen = rate()
-    _at(server, "lock storm")
-    server.advance(100)
-    assert one(server, "monState")["NumDeadlocks"] > 10
-    assert len(list(rows_of(server, "monDeadLock"))) > 20
-    assert len(list(rows_of(server, "monLockTimeout"))) > 3
-    _at(server, "wrong remedy")
-    assert len(list(rows_of(server, "monEngine"))) == 32
-    assert rate() < sixteen
 
 
 def test_operations_fill_space_end_an_agent_and_a_licence_and_are_repaired() -> None:

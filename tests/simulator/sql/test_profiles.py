@@ -90,19 +90,6 @@ def test_levels_compare_as_versions_do() -> None:
     assert parse_level("12.5.0.3") < parse_level("12.5.4")
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_the_dictionary_lists_what_monitoring_tables_return(key: str) -> None:
-    client = Client(FakeServer(key))
-    told = client.rows("select TableName, ColumnName, TypeName from master..monTableColumns")
-    assert told == [
-        (table.name, column.name, column.type.name)
-        for table in catalog(key).monitoring_tables()
-        for column in table.columns
-    ]
-    counts = {row[0]: row[1] for row in client.rows("select TableName, Columns from master..monTables")}
-    assert counts == {t.name: len(t.columns) for t in catalog(key).monitoring_tables()}
-
-
 def test_devices_fit_their_file_systems() -> None:
     (server,) = load_scenario("quiet-oltp", version="16.0 SP04", speed=0)
     devices = {row["VDevNo"]: row for row in server.table("monDeviceSpaceUsage")}
