@@ -1,4 +1,4 @@
-"""`ase-exporter` that reads each collector at least every 20 s: nobody waits for those of a minute or an hour."""
+"""`ase-exporter` that reads collectors of a minute every 20 s where panels show what grew between two readings."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,16 +8,14 @@ from ase_exporter.catalogue.model import Collector
 from ase_exporter.cli import main
 
 SECONDS = 20
+EAGER = {"objects", "cached_procedures", "cached_statements"}
 
 add = load._add
 
 
 def add_eager(catalogue: load.Catalogue, path: Path, collectors: dict[str, Collector]) -> None:
-    add(
-        catalogue,
-        path,
-        {name: replace(each, interval=min(each.interval, SECONDS)) for name, each in collectors.items()},
-    )
+    eager = {name: replace(collectors[name], interval=SECONDS) for name in collectors.keys() & EAGER}
+    add(catalogue, path, collectors | eager)
 
 
 if __name__ == "__main__":
