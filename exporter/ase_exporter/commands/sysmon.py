@@ -15,8 +15,7 @@ import typer
 from ase_exporter.advise.sysmon_reports import advice_for
 from ase_exporter.commands.options import choose_target, load_config, progress_bar, write_output
 from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
-from ase_exporter.compare.sysmon_page import sysmon_page
-from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findings
+from ase_exporter.compare.sysmon_headlines import Trends, print_trends, sysmon_page, trend_findings
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError

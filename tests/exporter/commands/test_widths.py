@@ -22,7 +22,7 @@ from ase_exporter.commands import incidents
 from ase_exporter.commands.changes import print_table
 from ase_exporter.commands.sysmon import _compare
 from ase_exporter.compare.report import terminal
-from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findings
+from ase_exporter.compare.sysmon_headlines import Trends, print_trends, trend_findings
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.report import page_tables, print_hugepages

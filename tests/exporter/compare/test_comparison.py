@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.browser import opened
@@ -20,10 +21,17 @@ from ase_exporter.compare.report import as_csv, as_json, markdown
 from ase_exporter.compare.request import Request
 from ase_exporter.errors import UserError
 
+LITTLE = ["cpu_busy"]
+
 
 def row(comparison: Comparison, key: str, name: str = "") -> ComparisonRow:
     (found,) = [row for row in comparison.rows if (row.key, row.name) == (key, name)]
     return found
+
+
+def compared(history: History, **options: Any) -> Comparison:
+    """The comparison that options ask for, by one measure if they name none."""
+    return answer(Request(history.url, ["ASE1"], **{"measures": LITTLE} | options))
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +72,7 @@ def test_a_difference_in_load_is_said_and_loads_that_do_not_overlap_are_not_comp
 
 
 def test_a_recorded_change_gives_its_own_windows(history: History) -> None:
-    result = answer(Request(history.url, ["ASE1"], change="TSX", settle=30, length=600))
+    result = compared(history, change="TSX", settle=30, length=600, measures=["cache_contention"])
     assert [span.name for span in result.spans] == ["before", "after"]
     assert result.spans[0].end == history.starts[1]
     assert result.spans[1].start == history.starts[1] + 30
@@ -75,7 +83,9 @@ def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: Hist
     changes = [Change(f"id{n}", "ASE1", "option", "TSX", "0", "1", history.starts[n]).json() for n in (1, 3)]
     with server(json.dumps(changes).encode()) as (address, _):
         exporter = f"http://{address}"
-        request = Request(history.url, ["ASE1"], exporter=exporter, change="id1", settle=30, length=600)
+        request = Request(
+            history.url, ["ASE1"], exporter=exporter, change="id1", settle=30, length=600, measures=LITTLE
+        )
         result = answer(request)
     assert result.spans[0].end == history.starts[1]
     with pytest.raises(UserError, match="--exporter: http"):
@@ -84,14 +94,14 @@ def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: Hist
 
 def test_changes_cut_a_range_into_runs(history: History) -> None:
     whole = f"{history.start}..{history.starts[-1] + PHASES[-1].minutes * 60}"
-    result = answer(Request(history.url, ["ASE1"], runs=whole, settle=30))
+    result = compared(history, runs=whole, settle=30)
     names = [span.name.split(": ")[-1] for span in result.spans]
     assert names == ["start", "TSX 0 -> 1", "same 0 -> 1", "busy 0 -> 1"]
 
 
 def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
     before = f"{history.starts[1] - 300}..{history.starts[1] + 300}"
-    result = answer(Request(history.url, ["ASE1"], before=before, after=history.window(2)))
+    result = compared(history, before=before, after=history.window(2))
     doubts = "window before contains a change: option: TSX"
     assert any(warning.startswith(doubts) for warning in result.warnings)
 
@@ -135,7 +145,7 @@ def test_what_cannot_be_compared_is_one_clear_line(
 def test_a_window_too_short_to_say_anything_is_refused(history: History) -> None:
     start = history.starts[0]
     with pytest.raises(UserError, match=r"window .*: it has .* s; expected at least"):
-        answer(Request(history.url, ["ASE1"], before=f"{start}..{start + 60}", after=history.window(1)))
+        compared(history, before=f"{start}..{start + 60}", after=history.window(1))
 
 
 def test_all_formats_tell_the_same_figures(series: Comparison) -> None:
@@ -168,5 +178,5 @@ def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
 
 def test_names_of_windows_cannot_bring_markup_into_the_page(history: History) -> None:
     windows = [f"<b>x</b>={history.window(0)}", f"y={history.window(1)}"]
-    page = comparison_page(answer(Request(history.url, ["ASE1"], windows=windows, measures=["cpu_busy"])))
+    page = comparison_page(compared(history, windows=windows))
     assert "<b>x</b>" not in page

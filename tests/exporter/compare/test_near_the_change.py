@@ -12,6 +12,7 @@ from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.request import Request
 
 LENGTH, SETTLE = 240.0, 15.0
+MEASURES = ["cache_contention", "transactions"]
 # Seconds between the changes of a server that is switched back and forth.
 SWITCHED = (1000, 750, 500)
 Around = Callable[..., Comparison]
@@ -66,7 +67,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
     now = time.time() // 60 * 60 - 300
     with stored(tmp_path_factory.mktemp("lives"), *lives(now)) as url:
         yield lambda server, text, length=LENGTH: answer(
-            Request(url, [server], change=text, length=length, settle=SETTLE)
+            Request(url, [server], change=text, length=length, settle=SETTLE, measures=MEASURES)
         )
 
 

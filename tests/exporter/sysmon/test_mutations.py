@@ -118,7 +118,7 @@ def test_ten_thousand_mutated_reports(first: int) -> None:
 )
 def test_one_line_over_and_over(line: str) -> None:
     head = "Kernel Utilization\n------------------\n Tuning Recommendations\n"
-    text = samples.HEADER + head + f"{line}\n" * (100_000 // (len(line) + 1))
+    text = samples.HEADER + head + f"{line}\n" * min(20_000, 100_000 // (len(line) + 1))
     started = time.thread_time()
     parse_all(text.replace("\n", f"\n{row('      x', 1, 1, 1)}\n", 2000))
     assert time.thread_time() - started < 4 * MAX_SECONDS_PER_100_KB

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from ase_exporter.compare.sysmon_page import sysmon_page
-from ase_exporter.compare.sysmon_trends import Trends, trend_findings
+from ase_exporter.compare.sysmon_headlines import Trends, sysmon_page, trend_findings
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT_OF_TOTAL, Cell, Header, Report, Row, Section
 
 START = datetime(2024, 3, 1)

@@ -1,4 +1,4 @@
-"""Headlines of many sp_sysmon reports over time: a few numbers for each report, and what happened when."""
+"""Headlines of sp_sysmon reports: what happened when over many, on the terminal and on a page that loads nothing."""
 
 from array import array
 from collections import defaultdict
@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from ase_exporter.compare.levels import levels, outliers
-from ase_exporter.pages.time_chart import wall_clock, wall_seconds
-from ase_exporter.sysmon.difference import weight_of
+from ase_exporter.pages.render import render
+from ase_exporter.pages.time_chart import TimeChart, time_chart, wall_clock, wall_seconds
+from ase_exporter.sysmon.difference import headline_changes, weight_of
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.summary import Unit, figure_text, summary
-from ase_exporter.sysmon.terminal import print_list
+from ase_exporter.sysmon.summary import Unit, figure_text, summary, version_of
+from ase_exporter.sysmon.terminal import change_texts, completeness, print_list
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
 
 # Of events: the least weight, and how many of one time are named.
@@ -147,3 +148,74 @@ def print_trends(trends: Trends, findings: Sequence[str]) -> None:
         rows.append((series.server, series.name, *texts))
     titles = ("Server", "Headline", "least", "mean", "greatest", "last")
     out.print("", WordTable(titles, rows, range(2, 6)), sep="\n")
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A row of the page. texts: its cells. values: bars, of which `top` is a full one. chart: in place of bars."""
+
+    name: str
+    texts: Sequence[str]
+    values: Sequence[float | None] = ()
+    top: float = 1.0
+    chart: TimeChart | None = None
+
+
+def sysmon_page(
+    reports: Sequence[tuple[str, Report]],
+    trends: Trends | None = None,
+    *,
+    findings: Sequence[str] = (),
+    configuration: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    advice: Sequence[str] = (),
+) -> str:
+    """The whole page: one report, before and after of two, or the trends of more, of which `reports` has the last.
+
+    reports: with their files. advice: ours on the last report.
+    """
+    printed = [
+        f"{section.name}{f' ({remark.about})' if remark.about else ''}: {remark.text}"
+        for section in reports[-1][1].sections
+        for remark in section.recommendations
+    ]
+    names = [one.server for one in trends.series()] if trends else [one.header.server for _, one in reports]
+    columns = ("before", "after", "change") if len(reports) > 1 else ("value",)
+    return render(
+        "sysmon.html",
+        title=f"sp_sysmon: {', '.join(dict.fromkeys(filter(None, names))) or 'no name'}",
+        warnings=warnings,
+        findings=findings,
+        configuration=configuration,
+        reports=[(file, one, version_of(one), completeness(one)) for file, one in reports],
+        trends=trends,
+        header=("least", "greatest", "last") if trends else columns,
+        rows=_trend_rows(trends) if trends else _rows([one for _, one in reports]),
+        advice=(("Recommendations of sp_sysmon", printed), ("Advice of ase-exporter", advice)),
+    )
+
+
+def _rows(reports: Sequence[Report]) -> list[PageRow]:
+    """Each headline of one report or two. Percentages fill a bar of 100, other figures that of the greatest one."""
+    rows = []
+    for change in headline_changes(reports[:1], reports[-1:]):
+        values = (change.before, change.after)[: len(reports)]
+        top = 100.0 if change.in_points else max(value for value in values if value is not None)
+        rows.append(PageRow(change.name, change_texts(change)[: 2 * len(reports) - 1], values, top))
+    return rows
+
+
+def _trend_rows(trends: Trends) -> list[PageRow]:
+    """Each headline of each server, with its chart; all charts have one axis."""
+    found = trends.series()
+    start = min((series.times[0] for series in found), default=0.0)
+    end = max((series.times[-1] for series in found), default=0.0)
+    several = len({series.server for series in found}) > 1
+    return [
+        PageRow(
+            f"{each.server}: {each.name}" if several else each.name,
+            list(map(each.text, (min(each.values), max(each.values), each.values[-1]))),
+            chart=time_chart([(each.times, each.values)], each.unit, start, end),
+        )
+        for each in found
+    ]
