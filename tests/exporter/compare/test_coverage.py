@@ -137,7 +137,8 @@ def test_measures_along_time_leave_out_what_is_not_covered(cases: tuple[Promethe
 def test_advice_and_diagnosis_are_of_a_covered_part(cases: tuple[Prometheus, list[Case]]) -> None:
     prometheus, made = cases
     advised = diagnosed = 0
-    for case in made:
+    # Each takes dozens of figures from Prometheus.
+    for case in made[::2]:
         selector = server_selector(case.name)
         least, most = (case.rate(at, at + 1) for at in (case.window.start, case.window.end))
         try:
@@ -155,7 +156,7 @@ def test_advice_and_diagnosis_are_of_a_covered_part(cases: tuple[Prometheus, lis
         else:
             assert transactions.value == pytest.approx(case.rate(covered.start, covered.end), rel=CLOSE), case
             diagnosed += 1
-    assert advised > TOLD and diagnosed > TOLD
+    assert min(advised, diagnosed) > TOLD / 2
 
 
 def test_a_window_between_two_scrapes_is_not_known() -> None:
