@@ -1,17 +1,17 @@
 """Measures of a server from Prometheus, as `compare` and the recording rules define them."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
-from ase_exporter.analysis.evidence import evidence, require_spinlocks
-from ase_exporter.analysis.results import Column, Table, TimeSeries, on_one_grid
+from ase_exporter.analysis.evidence import evidence
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import (
     INTERVALS_PER_SAMPLE,
@@ -32,10 +32,26 @@ from ase_exporter.errors import UserError
 Moment = float | str | datetime
 """Unix seconds, a datetime with a time zone, or text such as now-2h (as the options of `compare` take it)."""
 
+Table = dict[str, NDArray[Any]]
+"""Columns of equal length by name; times are Unix seconds, ratios 0-1."""
+
 CONTENTION = ("cache_contention", "spinlock_contention")
 # Seconds. The range of the recording rules' rates (rate1m).
 WIDTH = 60.0
-_RATES = ("grabs", "spins", "waits")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSeries:
+    """One measure along time.
+
+    title, unit: as in reports; ratios are 0-1. times: shape (n,), Unix seconds. values: by name ('' where there is
+    only one row), each of shape (n,), NaN where there is no sample.
+    """
+
+    title: str
+    unit: str
+    times: NDArray[np.float64]
+    values: Mapping[str, NDArray[np.float64]]
 
 
 def measure(
@@ -71,10 +87,13 @@ def measure(
     for each in keys:
         known = measures()[each]
         chosen = replace(known, top=top) if top and known.rank else known
-        for name, found in read_window(prometheus, chosen, matchers, coverage, step, width).items():
-            rows[name] = (found.times, found.values)
+        for name, row in read_window(prometheus, chosen, matchers, coverage, step, width).items():
+            rows[name] = (row.times, row.values)
     first = measures()[keys[0]]
-    times, values = on_one_grid(rows)
+    times = np.unique(np.concatenate([at for at, _ in rows.values()] or [np.empty(0)]))
+    values = {name: np.full(len(times), np.nan) for name in rows}
+    for name, (at, found) in rows.items():
+        values[name][np.searchsorted(times, at)] = found
     return TimeSeries(first.title if len(keys) == 1 else "Contention", first.unit, times, values)
 
 
@@ -94,28 +113,6 @@ def advise(prometheus: Prometheus, server: str, start: Moment, end: Moment, *, s
     Raises UserError for a bad time, and without data.
     """
     return weigh(evidence(prometheus, server_selector(server, selector), _span(start, end)))
-
-
-def hot_spinlocks(
-    prometheus: Prometheus, server: str, start: Moment, end: Moment, *, top: int = 10, selector: str = ""
-) -> Table:
-    """The spinlocks that burn most CPU over a window, the worst first.
-
-    Columns: spinlock, class, contention (waits / grabs), grabs, spins, waits, engines (about how many spin on it),
-    state (severe, hot, busy, quiet: as `ase-exporter advise` ranks it). Raises UserError as `advise`, or without them.
-    """
-    advice = advise(prometheus, server, start, end, selector=selector)
-    require_spinlocks(advice.evidence)
-    findings = advice.findings[:top]
-    locks = [finding.spinlock for finding in findings]
-    columns: dict[str, Column] = {
-        "spinlock": _texts([lock.name for lock in locks]),
-        "class": _texts([lock.spinlock_class for lock in locks]),
-        **{name: np.array([getattr(lock, name) for lock in locks]) for name in ("contention", *_RATES)},
-        "engines": np.array([finding.engines for finding in findings]),
-        "state": _texts([finding.severity for finding in findings]),
-    }
-    return Table(columns, {"contention": "ratio", "engines": "count"} | dict.fromkeys(_RATES, "per_second"))
 
 
 def marks(
@@ -138,28 +135,16 @@ def marks(
     return with_restarts(prometheus, matchers, span.start, span.end, time.time(), found)
 
 
-def changes(
-    prometheus: Prometheus,
-    server: str,
-    start: Moment,
-    end: Moment,
-    *,
-    exporter: str | None = None,
-    selector: str = "",
-) -> Table:
+def changes(prometheus: Prometheus, server: str, start: Moment, end: Moment, *, selector: str = "") -> Table:
     """The recorded changes and restarts of a server, in order of time.
 
     Columns: at (when it happened, or was first seen), not_before (when it was not there yet; NaN if `at` is exact),
-    kind, name, old, new, id ('' without `exporter`). exporter: as of `marks`.
+    kind, name, old, new.
     """
-    found = marks(prometheus, server, start, end, exporter=exporter, selector=selector)
-    columns: dict[str, Column] = {
-        "at": np.array([mark.at for mark in found], float),
-        "not_before": np.array([mark.not_before for mark in found], float),
-    }
-    for name in ("kind", "name", "old", "new", "id"):
-        columns[name] = _texts([getattr(mark, name) for mark in found])
-    return Table(columns, {"at": "unix_seconds", "not_before": "unix_seconds"})
+    found = marks(prometheus, server, start, end, selector=selector)
+    times = {name: np.array([getattr(mark, name) for mark in found], float) for name in ("at", "not_before")}
+    texts = {name: _texts([getattr(mark, name) for mark in found]) for name in ("kind", "name", "old", "new")}
+    return times | texts
 
 
 def windows(prometheus: Prometheus, server: str, **options: Any) -> list[Span]:
@@ -203,10 +188,10 @@ def differences(comparison: Comparison) -> Table:
     rows = comparison.rows
     found = [row.against_first[-1] for row in rows]
 
-    def numbers(name: str) -> Column:
+    def numbers(name: str) -> NDArray[np.float64]:
         return np.array([getattr(each, name) if each else np.nan for each in found], float)
 
-    columns: dict[str, Column] = {
+    return {
         "measure": _texts([row.key for row in rows]),
         "name": _texts([row.name for row in rows]),
         "unit": _texts([row.measure.unit for row in rows]),
@@ -215,7 +200,6 @@ def differences(comparison: Comparison) -> Table:
         **{name: numbers(name) for name in ("difference", "low", "high", "relative")},
         "verdict": _texts([each.verdict if each else "" for each in found]),
     }
-    return Table(columns, {"relative": "ratio"})
 
 
 def moment(at: Moment, name: str = "time") -> float:
@@ -242,5 +226,5 @@ def _require_measure(key: str) -> None:
         raise UserError(f"measure: {key}: expected one of {', '.join(measures())}")
 
 
-def _texts(found: Sequence[str]) -> Column:
+def _texts(found: Sequence[str]) -> NDArray[np.object_]:
     return np.array(found, dtype=object)

@@ -64,7 +64,6 @@ class ProfileReader:
         )
 
     def table(self, name: str) -> ProfileTable:
-        """One of the tables."""
         empty = empty_tables()[name]
         found = self._rows(f"topk({MAX_ROWS}, {empty.query} > 0)", *empty.label)
         rows = sorted(found.items(), key=lambda row: (-row[1], row[0]))

@@ -4,6 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 from tests.exporter.analysis.story import SERVER, Story, stored
@@ -25,18 +26,9 @@ def executed(story: Story) -> Any:
         "START": str(story.start),
         "END": str(story.end),
     }
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
-    try:
-        NotebookClient(
-            notebook, timeout=SECONDS, kernel_name="python3", extra_arguments=["--log-level=ERROR"]
-        ).execute()
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name)
-            else:
-                os.environ[name] = value
+    options = {"timeout": SECONDS, "kernel_name": "python3", "extra_arguments": ["--log-level=ERROR"]}
+    with patch.dict(os.environ, given):
+        NotebookClient(notebook, **options).execute()
     return notebook
 
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -13,15 +12,12 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.analysis import (
     Prometheus,
-    Table,
-    TimeSeries,
     UserError,
     advise,
     changes,
     compare,
     contention,
     differences,
-    hot_spinlocks,
     measure,
     moment,
     windows,
@@ -90,21 +86,15 @@ def test_the_contention_rises_with_the_guilty_change(prometheus: Prometheus, sto
     assert np.nanmax(before) + 0.03 < np.nanmin(after)
 
 
-def test_hot_spinlocks_are_ranked_by_the_cpu_they_burn(prometheus: Prometheus, story: Story) -> None:
-    table = hot_spinlocks(prometheus, SERVER, story.at(GUILTY) + 60, story.at(LATER), top=3)
+def test_advice_is_what_a_live_server_would_get(prometheus: Prometheus, story: Story) -> None:
     advice = advise(prometheus, SERVER, story.at(GUILTY) + 60, story.at(LATER))
-    assert table["spinlock"][0] == HOTTEST
-    assert table["state"][0] == "severe"
-    assert list(table["engines"]) == sorted(table["engines"], reverse=True)
-    np.testing.assert_allclose(table["contention"], table["waits"] / table["grabs"])
-    assert len(table) == 3
-    # What a live server would say: version, options, caches with their partitions, and the pages' size.
-    evidence = advice.evidence
-    assert (str(evidence.version), evidence.engines, evidence.page_size) == ("16.0 SP03 PL08", 128, 4096)
-    assert evidence.options[HARMLESS] == 2_500_000
-    assert {cache.name: cache.partitions for cache in evidence.caches}[HOTTEST] == 4
-    assert "cache_partition=" in advice.findings[0].steps[0].statements[0]
-    assert set(evidence.missing) == {"ase_cached_object_bytes"}
+    hottest, found = advice.findings[0], advice.evidence
+    assert (hottest.spinlock.name, hottest.severity) == (HOTTEST, "severe")
+    assert "cache_partition=" in hottest.steps[0].statements[0]
+    assert (str(found.version), found.engines, found.page_size) == ("16.0 SP03 PL08", 128, 4096)
+    assert found.options[HARMLESS] == 2_500_000
+    assert {cache.name: cache.partitions for cache in found.caches}[HOTTEST] == 4
+    assert set(found.missing) == {"ase_cached_object_bytes"}
 
 
 def test_changes_windows_and_differences(prometheus: Prometheus, story: Story) -> None:
@@ -123,17 +113,6 @@ def test_changes_windows_and_differences(prometheus: Prometheus, story: Story) -
     said = answer(Request(story.url, [SERVER], change=GUILTY))
     assert [each.values for each in said.rows] == [each.values for each in comparison.rows]
     assert said.spans == comparison.spans
-
-
-def test_frames_are_those_of_pandas(prometheus: Prometheus, story: Story) -> None:
-    pandas = pytest.importorskip("pandas")
-    series = contention(prometheus, SERVER, story.start, story.end, top=2)
-    frame = series.frame()
-    table = changes(prometheus, SERVER, story.start + 60, story.end)
-    assert list(frame.columns) == list(series.values)
-    assert frame.index[0] == pandas.Timestamp(series.times[0], unit="s", tz="UTC")
-    assert frame[HOTTEST].mean() == pytest.approx(np.nanmean(series.values[HOTTEST]))
-    assert list(table.frame().columns) == ["at", "not_before", "kind", "name", "old", "new", "id"]
 
 
 @pytest.mark.parametrize(
@@ -163,10 +142,3 @@ def test_a_window_too_short_for_a_rate_is_said(prometheus: Prometheus, story: St
 
 def test_moments() -> None:
     assert moment(datetime(2026, 1, 1, tzinfo=UTC)) == moment("2026-01-01T00:00Z") == moment(1767225600)
-
-
-def test_without_pandas_frame_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    for result in (Table({}, {}), TimeSeries("", "ratio", np.array([]), {})):
-        with pytest.raises(UserError, match="pip install pandas"):
-            result.frame()
