@@ -40,7 +40,6 @@ def blocking_trees(sessions: Iterable[Session]) -> list[Link]:
 
 
 def whole_trees(links: Iterable[Link]) -> list[list[Link]]:
-    """Each tree for itself."""
     found: list[list[Link]] = []
     for each in links:
         if each.depth == 0:
@@ -90,22 +89,22 @@ def _tree(root: Session, below: dict[int, list[Session]], seen: set[int]) -> Ite
     if root.spid in seen:
         return
     order: list[tuple[Session, int]] = []
-    parents: list[int | None] = []
-    ahead: list[tuple[Session, int, int | None]] = [(root, 0, None)]
+    parents: list[int] = []
+    # The place of the last session of each depth.
+    last = {-1: 0}
+    ahead = [(root, 0)]
     while ahead:
-        session, depth, parent = ahead.pop()
+        session, depth = ahead.pop()
         if session.spid in seen:
             continue
         seen.add(session.spid)
-        here = len(order)
+        parents.append(last[depth - 1])
+        last[depth] = len(order)
         order.append((session, depth))
-        parents.append(parent)
         waiting = sorted(below.get(session.spid, ()), key=lambda each: (each.seconds or 0.0, -each.spid))
-        ahead += [(each, depth + 1, here) for each in waiting]
+        ahead += [(each, depth + 1) for each in waiting]
     blocks = [0] * len(order)
     for place in reversed(range(1, len(order))):
-        above = parents[place]
-        assert above is not None
-        blocks[above] += blocks[place] + 1
+        blocks[parents[place]] += blocks[place] + 1
     for (session, depth), number in zip(order, blocks, strict=True):
         yield Link(session, depth, number)

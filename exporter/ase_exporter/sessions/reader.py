@@ -9,8 +9,7 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue.facts import ServerFacts, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.sessions.session import Snapshot, snapshot_of
-from ase_exporter.sessions.session_waits import WaitTracker
+from ase_exporter.sessions.session import Snapshot, WaitTracker, snapshot_of
 from ase_exporter.sessions.sources import (
     ENDED,
     MAX_ROWS,

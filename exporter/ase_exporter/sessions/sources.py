@@ -26,7 +26,6 @@ MAX_WAITING = 10
 
 
 def waits_of(spid: int) -> str:
-    """The group of the waits of one session."""
     return f"{WAITS} {spid}"
 
 
@@ -60,7 +59,6 @@ class Source:
 
 @cache
 def sources() -> Mapping[str, Source]:
-    """All sources by name, as sources.yaml has them."""
     # The web process imports this module and must not pay for pydantic.
     from ase_exporter.config import yaml_files
 
@@ -92,7 +90,6 @@ class PlannedSource:
 
 
 def plan_sources(facts: ServerFacts) -> list[PlannedSource]:
-    """All sources on one server."""
     return list(_planned(facts))
 
 

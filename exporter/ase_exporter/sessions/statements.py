@@ -53,7 +53,6 @@ class StatementCost:
     source: str = CACHE
 
     def each(self, cost: str) -> float | None:
-        """The cost of one execution."""
         total: float | None = getattr(self, cost)
         return total / self.uses if total is not None and self.uses else None
 
@@ -129,13 +128,9 @@ class StatementTracker:
         self._last, self._read_at = readings, now
         if began is None or now <= began:
             return []
-        grown: dict[tuple[str, str], StatementCost] = {}
-        for key, reading in readings.items():
-            found = _growth(reading, before[key], now - began) if key in before else None
-            if found:
-                own = found.name, found.database
-                grown[own] = summed(grown[own], found) if own in grown else found
-        return _leading([self._compared(each, at) for each in grown.values()])
+        both = ((each, before[key]) for key, each in readings.items() if key in before)
+        grown = filter(None, (_growth(*pair, now - began) for pair in both))
+        return _leading([self._compared(each, at) for each in _by_name(grown)])
 
     def note_ended(
         self, rows: Iterable[Mapping[str, Any]], databases: Mapping[int, str], now: float, at: float
@@ -147,17 +142,14 @@ class StatementTracker:
         began, self._ended_at = self._ended_at, now
         if began is None or now <= began:
             return []
-        total: dict[tuple[str, str], StatementCost] = {}
+        found = []
         for row in rows:
             costs = {cost: row[column] for cost, column in zip(COSTS, _ENDED_COLUMNS, strict=True)}
             costs |= {cost: costs[cost] / 1000 for cost in _IN_MILLISECONDS if costs[cost] is not None}
             database = databases.get(row["DBID"], str(row["DBID"]))
-            found = StatementCost(
-                self._ended_name(database, row), database, None, now - began, **costs, source=PIPE
-            )
-            own = found.name, database
-            total[own] = summed(total[own], found) if own in total else found
-        return _leading([self._compared(each, at) for each in total.values()])
+            name = self._ended_name(database, row)
+            found.append(StatementCost(name, database, None, now - began, **costs, source=PIPE))
+        return _leading([self._compared(each, at) for each in _by_name(found)])
 
     def _ended_name(self, database: str, row: Mapping[str, Any]) -> str:
         procedure, line = row["ProcedureID"], row["LineNumber"]
@@ -224,7 +216,7 @@ def _growth(now: _Reading, before: _Reading, window: float) -> StatementCost | N
     return StatementCost(now.name, now.database, now.number, window, uses, **grown) if uses else None
 
 
-def summed(one: StatementCost, other: StatementCost) -> StatementCost:
+def _summed(one: StatementCost, other: StatementCost) -> StatementCost:
     """The cost of both; what the other one says of its change."""
     costs: dict[str, Any] = {}
     for cost in COSTS:
@@ -233,14 +225,19 @@ def summed(one: StatementCost, other: StatementCost) -> StatementCost:
     return replace(other, **costs)
 
 
+def _by_name(found: Iterable[StatementCost]) -> Iterable[StatementCost]:
+    total: dict[tuple[str, str, str], StatementCost] = {}
+    for each in found:
+        key = each.name, each.database, each.source
+        total[key] = _summed(total[key], each) if key in total else each
+    return total.values()
+
+
 def summed_statements(readings: Iterable[Sequence[StatementCost]]) -> list[StatementCost]:
     """What statements cost in all readings together, by CPU. A reading may stand in several snapshots."""
-    total: dict[tuple[str, str, str], StatementCost] = {}
-    for reading in {id(each): each for each in readings}.values():
-        for each in reading:
-            key = each.name, each.database, each.source
-            total[key] = summed(total[key], each) if key in total else each
-    return sorted(total.values(), key=lambda each: (-(each.cpu or 0.0), -(each.reads or 0.0)))
+    once = {id(each): each for each in readings}.values()
+    total = _by_name(each for reading in once for each in reading)
+    return sorted(total, key=lambda each: (-(each.cpu or 0.0), -(each.reads or 0.0)))
 
 
 def _leading(found: list[StatementCost]) -> list[StatementCost]:

@@ -1,7 +1,7 @@
 """Reading sessions: what is missing is said, failures back off, the budget holds, and nobody sees unasked text."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ase_exporter.config import Auth, Module
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sessions.reader import RETRY, STATEMENT_INTERVAL, SessionReader
-from ase_exporter.sessions.session import Session, Snapshot, snapshot_of
+from ase_exporter.sessions.session import Snapshot, snapshot_of
 from ase_exporter.sessions.sources import ENDED, SESSIONS, STATEMENTS, TEXT, sources, waits_of
 from ase_exporter.sessions.statements import PIPE
 
@@ -27,12 +27,17 @@ FACTS = ServerFacts(parse_version("16.0 SP04"), tables_reason="no_role")
 SECRET = "planted7value"
 
 
-def test_a_login_without_mon_role_sees_what_sysprocesses_has() -> None:
+@pytest.fixture(scope="module")
+def storm() -> Iterator[simulated.Simulated]:
     with simulated.run("16.0 SP04", "storm") as server:
-        scraper = server.scraper(Auth(user="nobody", password=PASSWORD))
-        asked = (SESSIONS, STATEMENTS, TEXT, ENDED, waits_of(77))
-        found = scrape(scraper, 60.0, "none", groups=asked).sessions
-        scraper.close()
+        yield server
+
+
+def test_a_login_without_mon_role_sees_what_sysprocesses_has(storm: simulated.Simulated) -> None:
+    scraper = storm.scraper(Auth(user="nobody", password=PASSWORD))
+    asked = (SESSIONS, STATEMENTS, TEXT, ENDED, waits_of(77))
+    found = scrape(scraper, 60.0, "none", groups=asked).sessions
+    scraper.close()
     assert found and found.sessions
     assert {each.doing for each in found.sessions} <= {"cpu", "lock", "run_queue", "idle", "not known"}
     of_tables = {name for name, source in sources().items() if source.table}
@@ -67,12 +72,11 @@ def test_what_fails_is_left_out_and_tried_less_often() -> None:
     assert sum("database_id" in sql for sql in asked) == 3
 
 
-def test_a_login_that_may_not_read_syslogshold_sees_the_other_sessions() -> None:
-    with simulated.run("16.0 SP04", "storm") as server:
-        scraper = server.scraper()
-        scrape(scraper, 60.0, "none")
-        facts = scraper.facts
-        scraper.close()
+def test_a_login_that_may_not_read_syslogshold_sees_the_other_sessions(storm: simulated.Simulated) -> None:
+    scraper = storm.scraper()
+    scrape(scraper, 60.0, "none")
+    facts = scraper.facts
+    scraper.close()
     assert facts
 
     def query(sql: str) -> Sequence[Sequence[Any]]:
@@ -91,36 +95,31 @@ def test_an_answer_of_another_shape_costs_its_source_alone() -> None:
     assert found.sessions == () and found.missing["system_processes"] == "unreadable"
 
 
-def test_what_ended_is_not_taken_from_a_collector_and_not_counted_twice() -> None:
-    options = {
-        "statement pipe active": 1,
-        "statement pipe max messages": 1000,
-        "statement statistics active": 1,
-    }
-    with simulated.run("16.0 SP04", "storm") as server:
-        with server.login("sa") as query:
-            for option, value in options.items():
-                query(f"exec sp_configure '{option}', {value}")
-        clock = ShiftedClock()
+def test_what_ended_is_not_taken_from_a_collector_and_not_counted_twice(storm: simulated.Simulated) -> None:
+    options = ("statement pipe active", "statement statistics active")
+    with storm.login("sa") as query:
+        for option, value in {**dict.fromkeys(options, 1), "statement pipe max messages": 1000}.items():
+            query(f"exec sp_configure '{option}', {value}")
+    clock = ShiftedClock()
 
-        def ended(scraper: TargetScraper, *collectors: str) -> Snapshot:
-            clock.ahead += STATEMENT_INTERVAL
-            groups = (SESSIONS, STATEMENTS, ENDED)
-            found = scrape(scraper, 60.0 + clock.ahead, *collectors, groups=groups).sessions
-            assert found
-            return found
+    def ended(scraper: TargetScraper, *collectors: str) -> Snapshot:
+        clock.ahead += STATEMENT_INTERVAL
+        groups = (SESSIONS, STATEMENTS, ENDED)
+        found = scrape(scraper, 60.0 + clock.ahead, *collectors, groups=groups).sessions
+        assert found
+        return found
 
-        scraper = server.scraper(clock=clock, session_interval=0.0)
-        # What ended before the first reading of a connection ended over a time that is not known.
-        assert not [each for each in ended(scraper, "none").statements if each.source == PIPE]
-        assert [each for each in ended(scraper, "none").statements if each.source == PIPE]
-        scraper.close()
-        assert not [each for each in ended(scraper, "none").statements if each.source == PIPE]
-        scraper.close()
-        counting = server.scraper(module=Module(collectors={"statement_pipe": True}), clock=clock)
-        missing = ended(counting, "statement_pipe").missing["ended_statements"]
-        assert missing == "the collector statement_pipe reads monSysStatement on this connection"
-        counting.close()
+    scraper = storm.scraper(clock=clock, session_interval=0.0)
+    # What ended before the first reading of a connection ended over a time that is not known.
+    assert not [each for each in ended(scraper, "none").statements if each.source == PIPE]
+    assert [each for each in ended(scraper, "none").statements if each.source == PIPE]
+    scraper.close()
+    assert not [each for each in ended(scraper, "none").statements if each.source == PIPE]
+    scraper.close()
+    counting = storm.scraper(module=Module(collectors={"statement_pipe": True}), clock=clock)
+    missing = ended(counting, "statement_pipe").missing["ended_statements"]
+    assert missing == "the collector statement_pipe reads monSysStatement on this connection"
+    counting.close()
 
 
 def test_a_lost_connection_ends_it() -> None:
@@ -131,15 +130,16 @@ def test_a_lost_connection_ends_it() -> None:
         SessionReader().take(query, FACTS, [SESSIONS], math.inf)
 
 
-def test_callers_within_the_interval_share_a_reading_and_see_no_text_of_others() -> None:
-    with simulated.run("16.0 SP04", "storm") as server:
-        clock = ShiftedClock()
-        scraper = server.scraper(clock=clock, session_interval=60.0)
-        first = scrape(scraper, 60.0, "none", groups=(SESSIONS, TEXT)).sessions
-        second = scrape(scraper, 60.0, "none", groups=(SESSIONS,)).sessions
-        clock.ahead += 61.0
-        third = scrape(scraper, 60.0, "none", groups=(SESSIONS,)).sessions
-        scraper.close()
+def test_callers_within_the_interval_share_a_reading_and_see_no_text_of_others(
+    storm: simulated.Simulated,
+) -> None:
+    clock = ShiftedClock()
+    scraper = storm.scraper(clock=clock, session_interval=60.0)
+    first = scrape(scraper, 60.0, "none", groups=(SESSIONS, TEXT)).sessions
+    second = scrape(scraper, 60.0, "none", groups=(SESSIONS,)).sessions
+    clock.ahead += 61.0
+    third = scrape(scraper, 60.0, "none", groups=(SESSIONS,)).sessions
+    scraper.close()
     assert first and second and third
     assert second == first.without_text() and third.at > first.at
     assert not any(each.text for each in (*second.sessions, *third.sessions))
@@ -185,8 +185,3 @@ def test_the_mean_of_active_sessions_agrees_with_the_time_account(tmp_path: Path
         # Sixty draws: three standard deviations of a number of sessions.
         assert mean == pytest.approx(account[part], abs=3 * math.sqrt(account[part] / 60) + 0.3)
     assert math.fsum(counted.values()) > 1
-
-
-def test_nothing_is_active_where_everybody_waits_for_his_client() -> None:
-    idle = Session(1, 1, doing="idle")
-    assert Snapshot(0.0, (idle, Session(2, 2, doing="cpu"))).active == {"cpu": 1}

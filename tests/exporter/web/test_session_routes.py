@@ -14,8 +14,7 @@ from tests.exporter.simulated import Simulated
 
 from ase_exporter.config import Auth, Config, Scrape, SessionsConfig, Target
 from ase_exporter.scraping.result import ScrapeSummary
-from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.sessions.session_waits import SessionWait, SessionWaits
+from ase_exporter.sessions.session import Session, SessionWait, SessionWaits, Snapshot
 from ase_exporter.sessions.sources import PROCESSES, SESSIONS, STATEMENTS, TEXT, waits_of
 from ase_exporter.sessions.statements import PIPE, StatementCost
 from ase_exporter.web.app import ExporterApp
