@@ -49,15 +49,11 @@ def report(
 
     period, now = Range(last, start, end), time.time()
     with Prometheus(prometheus) as server, progress_bar() as bar:
-        task = bar.add_task("Querying Prometheus", total=None)
-
-        def show(title: str) -> None:
-            bar.update(task, description=title)
-
+        bar.add_task("Querying Prometheus", total=None)
         if target:
-            page = report_page(read_report(server, target, period, now, selector, show))
+            page = report_page(read_report(server, target, period, now, selector))
         else:
-            page = fleet_page(read_fleet(server, period, now, selector, show))
+            page = fleet_page(read_fleet(server, period, now, selector))
     _write(output, page, f", {server.requests} queries")
 
 

@@ -1,22 +1,63 @@
-"""The charts of a report: lines over the period with its changes and gaps, and alerts as bars."""
+"""The charts of a report: lines over the period with its changes and gaps, and alerts as bars.
 
-from collections.abc import Callable, Sequence
+They are inline SVG, drawn by matplotlib (the extra `report`) in the colours of the light theme; in the SVG these become
+the variables of the page's style sheet.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, Locator
 from numpy.typing import NDArray
 
-from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style, label_above
 from ase_exporter.pages.text import as_duration
 from ase_exporter.report.alerts import AlertHistory
 from ase_exporter.report.history import Values
 from ase_exporter.report.period import Period
 from ase_exporter.report.server_report import ServerReport
 
+# Okabe and Ito's palette: distinguishable for colour-blind readers, and in grey.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b8860b", "#666666")
+INK, SOFT, LINE = "#222222", "#5c5c5c", "#dddddd"
+WIDTH = 9.0
+_VARIABLES = {
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(COLOURS, 1)},
+    INK: "var(--ink)",
+    SOFT: "var(--soft)",
+    LINE: "var(--line)",
+}
+_COLOUR = re.compile("|".join(_VARIABLES))
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ase-exporter",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    # A name with two $ is no formula.
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": SOFT,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+}
 MAX_LINES = 5
 # A spinlock with less contention all the time tells nothing.
 MIN_CONTENTION = 0.01
@@ -25,6 +66,21 @@ _SEVERITY = {"critical": COLOURS[1], "warning": COLOURS[4], "info": COLOURS[5]}
 _LABEL_LENGTH = 28
 # strftime formats for axis ticks, coarsest first: year, month, day, hour, minute, second.
 _FORMATS = ["%Y", "%b %Y", "%a %d", "%H:%M", "%H:%M", "%H:%M:%S"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart for the macro `chart` of parts.html. svg: drawn by matplotlib, which has escaped the text in it."""
+
+    title: str
+    svg: Markup
+    caption: str
+
+
+@contextmanager
+def chart_style() -> Iterator[None]:
+    with mpl.rc_context(_STYLE):
+        yield
 
 
 def charts(report: ServerReport) -> list[Chart]:
@@ -49,12 +105,11 @@ def charts(report: ServerReport) -> list[Chart]:
             caption = f"{means} Spinning is an estimate: 10 ns a spin." if lines is cpu else means
             if drawn:
                 figure = _figure(report, drawn, unit, fill=lines is cpu)
-                found.append(chart(figure, title, caption))
+                found.append(_chart(figure, title, caption))
     return found
 
 
 def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> Chart:
-    """When each alert fired."""
     shown = list(alerts)[:MAX_BARS]
     with chart_style():
         figure = Figure(figsize=(WIDTH, 0.6 + 0.24 * len(shown)), layout="constrained")
@@ -67,7 +122,20 @@ def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> Chart:
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         _dates(axes, period)
-        return chart(figure, "When they fired", "Orange-red: critical; yellow: warning; blue: info.")
+        return _chart(figure, "When they fired", "Orange-red: critical; yellow: warning; blue: info.")
+
+
+def _chart(figure: Figure, title: str, caption: str) -> Chart:
+    """A figure as inline SVG, with its title and caption."""
+    out = io.StringIO()
+    with warnings.catch_warnings():
+        # The browser's fonts count, not matplotlib's.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = _METADATA.sub("", svg[svg.index("<svg") :])
+    svg = _COLOUR.sub(lambda colour: _VARIABLES[colour[0]], svg)
+    return Chart(title, Markup(svg), caption)
 
 
 def _figure(report: ServerReport, drawn: Sequence[tuple[str, Values]], unit: str, *, fill: bool) -> Figure:
@@ -105,12 +173,12 @@ def isolated(values: Values) -> NDArray[np.bool_]:
 
 
 def _mark(axes: Axes, report: ServerReport) -> None:
-    """Show gaps and changes."""
     for gap in report.gaps:
         axes.axvspan(_day(gap.start), _day(gap.end), color=SOFT, alpha=0.25, linewidth=0)
     for number, effect in enumerate(report.effects, 1):
         axes.axvline(_day(effect.at), color=SOFT, linewidth=0.8, linestyle="--")
-        label_above(axes, _day(effect.at), str(number), INK)
+        place: Any = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+        axes.text(_day(effect.at), 1.0, str(number), fontsize=7, color=INK, **place)
 
 
 def _dates(axes: Axes, period: Period) -> None:

@@ -39,7 +39,6 @@ class Effect:
 
     @property
     def at(self) -> float:
-        """The time of the last of the changes."""
         return self.marks[-1].at
 
     @property

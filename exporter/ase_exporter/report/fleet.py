@@ -16,7 +16,6 @@ from ase_exporter.report.alerts import WORST_FIRST, AlertHistory, alerts_by_inst
 from ase_exporter.report.forecasts import HORIZON, RECENT, Forecast
 from ase_exporter.report.history import Values, by_label, mean, not_recorded
 from ase_exporter.report.period import HOUR, Period, Range
-from ase_exporter.report.server_report import Progress
 
 # Seconds to which alerts are known: a thousand servers have many.
 ALERT_STEP = 600.0
@@ -99,24 +98,19 @@ class Fleet:
         return "; ".join(parts) + "."
 
 
-def read_fleet(
-    server: Prometheus, range_: Range, now: float, more: str = "", progress: Progress = lambda title: None
-) -> Fleet:
+def read_fleet(server: Prometheus, range_: Range, now: float, more: str = "") -> Fleet:
     """The fleet. more: label matchers of its servers. Raises UserError if there is nothing to report on."""
     selector = more or EVERY
     # Bins of an hour at least: the worst hour is one of them.
     period = range_.period(now, HOUR / 2)
     whole = range_text(period.seconds)
-    progress("servers")
     names = sorted({_name(each.labels) for each in server.query(_SERVERS % (selector, whole), period.end)})
     if not names:
         raise UserError(f"Prometheus has no data of any server ({{{selector}}}) in the period")
-    progress("history")
     busy, answered = (by_label(server, query, "instance", selector, period) for query in (_BUSY, _ANSWERED))
     if not busy:
         raise not_recorded("any server")
     found = found_by_span(server, selector, period.first, period.end, period.step)
-    progress("alerts")
     alerts = alerts_by_instance(server, selector, period, "instance", ALERT_STEP)
     changed = _CHANGES % (selector, "|".join(HARMLESS_KINDS), whole, period.start)
     changes = {_name(sample.labels): sample.value for sample in server.query(changed, period.end)}

@@ -27,7 +27,6 @@ class Forecast:
 
     @property
     def name(self) -> str:
-        """What will be full."""
         return f"{self.resource} of {self.database}" if self.database else self.resource
 
 
@@ -40,7 +39,6 @@ class Forecasts:
 
 
 def read_forecasts(server: Prometheus, selector: str, period: Period) -> Forecasts:
-    """The forecasts at the end of a period."""
     recent = range_text(RECENT)
     free = {
         _key(sample.labels): sample.value

@@ -1,4 +1,4 @@
-"""What a server did over a period: means by bin of time, from the recorded series of the shipped rules.
+"""What a server did over a period: means by bin of time, from the recorded series of the shipped rules, and gaps.
 
 Recorded series are few, whatever the number of engines and spinlocks, and their parts (grabs, waits) are there beside
 the ratios: contention over any time is the sum of the waits / the sum of the grabs.
@@ -8,14 +8,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ase_exporter.analysis.diagnosing import FoundInSpan
 from ase_exporter.compare.prometheus import Prometheus, Series, range_text
+from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
-from ase_exporter.report.period import Period
+from ase_exporter.report.period import Period, bin_length
 from ase_exporter.untrusted.encoders import promql
 
 Values = NDArray[np.float64]
@@ -30,6 +32,15 @@ AVERAGES = {
     "cpu_units": "sum(avg_over_time(ase:cpu_units:rate1m{%s}[%s]))",
 }
 _SUM = "sum by (spinlock) (sum_over_time(ase:spinlock_WHAT:rate1m{%s}[%s]))"
+
+# Names of gaps: the exporter or Prometheus was away; the exporter could not read the server; some scrapes are missing.
+NO_SCRAPE, SERVER_DOWN, THIN = "no data", "server down", "scrapes missing"
+# Finer than the charts: a gap of minutes counts, too.
+_FINE_BINS = 2100
+# What a bin may lack, as scrapes and as a share of them: its mean is hardly changed.
+_SPARE, _SPARE_SHARE = 2, 0.02
+_COUNT = "max(count_over_time(ase_up{%s}[%s]))"
+_ANSWERED = "max(sum_over_time(ase_up{%s}[%s]))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +140,35 @@ def without_edges(
         transactions=np.where(sound, history.transactions, np.nan),
         cpu_units=np.where(sound, history.cpu_units, np.nan),
     )
+
+
+def gap_resolution(period: Period, scrape: float) -> float:
+    """Seconds to which the ends of gaps are known. scrape: seconds between scrapes."""
+    return bin_length(period.seconds, scrape, _FINE_BINS)
+
+
+def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) -> list[Span]:
+    """The gaps in a server's data, named NO_SCRAPE or SERVER_DOWN, and times named THIN, in order of time."""
+    step = gap_resolution(period, scrape)
+    fine = Period(period.start, period.end, period.now, step)
+    counts, answered = (
+        np.nan_to_num(only_series(server, query, selector, fine)) for query in (_COUNT, _ANSWERED)
+    )
+    share = fine.shares
+    usual = float(np.median(counts[counts > 0])) if (counts > 0).any() else 1.0
+    lost = counts < usual * share / 2
+    # Too short a part of a bin to miss a scrape in; the last scrape may be under way.
+    lost &= share * step >= 2 * scrape
+    names = np.where(lost, NO_SCRAPE, np.where(answered < counts / 2, SERVER_DOWN, ""))
+    names = np.where(
+        (names == "") & (answered < usual * share - max(_SPARE, _SPARE_SHARE * usual)), THIN, names
+    )
+    found = []
+    for name, bins in groupby(zip(map(str, names), fine.starts, strict=True), key=lambda pair: pair[0]):
+        starts = [float(start) for _, start in bins]
+        if name:
+            found.append(Span(name, max(starts[0], period.start), min(starts[-1] + step, period.end)))
+    return found
 
 
 def hours(history: ServerHistory, diagnosed: Iterable[FoundInSpan] = ()) -> list[Hour]:

@@ -13,8 +13,7 @@ from ase_exporter.report.history import mean
 from ase_exporter.report.period import Period
 from ase_exporter.report.server_report import ServerReport
 
-MAX_ROWS, MAX_MEASURES, MAX_FINDINGS, MAX_MARKS = 40, 6, 5, 12
-MAX_SERVERS, MAX_SERVER_ALERTS = 300, 3
+_MEANS = ("busy", "spinning", "transactions", "per_cpu_unit")
 
 
 def report_page(report: ServerReport) -> str:
@@ -22,17 +21,11 @@ def report_page(report: ServerReport) -> str:
         "report.html",
         title=f"{report.name}: {_title(report.period)}",
         report=report,
-        level=report.level,
-        verdict=report.verdict,
         mean={name: mean(getattr(report.history, name)) for name in _MEANS},
         charts=charts(report),
         alert_chart=alert_chart(report.alerts, report.period) if report.alerts else None,
         shown=pair_text,
         max_judged=MAX_JUDGED,
-        max_rows=MAX_ROWS,
-        max_measures=MAX_MEASURES,
-        max_marks=MAX_MARKS,
-        max_findings=MAX_FINDINGS,
         prediction=PREDICTION,
         horizon=HORIZON,
         alert_resolution=resolution(report.period),
@@ -40,20 +33,8 @@ def report_page(report: ServerReport) -> str:
 
 
 def fleet_page(fleet: Fleet) -> str:
-    return render(
-        "fleet.html",
-        title=f"{as_count(len(fleet.servers), 'server')}: {_title(fleet.period)}",
-        fleet=fleet,
-        level=fleet.level,
-        verdict=fleet.verdict,
-        max_servers=MAX_SERVERS,
-        max_alerts=MAX_SERVER_ALERTS,
-        alert_step=ALERT_STEP,
-        horizon=HORIZON,
-    )
-
-
-_MEANS = ("busy", "spinning", "transactions", "per_cpu_unit")
+    title = f"{as_count(len(fleet.servers), 'server')}: {_title(fleet.period)}"
+    return render("fleet.html", title=title, fleet=fleet, alert_step=ALERT_STEP, horizon=HORIZON)
 
 
 def _title(period: Period) -> str:

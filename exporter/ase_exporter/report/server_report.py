@@ -1,7 +1,7 @@
 """Everything that a report says of one server, read from Prometheus."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,12 +18,20 @@ from ase_exporter.diagnosis.diagnose import Diagnosis, Level
 from ase_exporter.diagnosis.load_profile import LoadRow
 from ase_exporter.errors import UserError
 from ase_exporter.pages.text import as_count, as_duration, as_minute
-from ase_exporter.report import gaps
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded, level_with, told
 from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
-from ase_exporter.report.gaps import read_gaps
-from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges
+from ase_exporter.report.history import (
+    NO_SCRAPE,
+    THIN,
+    Hour,
+    ServerHistory,
+    gap_resolution,
+    hours,
+    read_gaps,
+    read_server_history,
+    without_edges,
+)
 from ase_exporter.report.period import Period, Range
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
@@ -31,7 +39,6 @@ WORST_HOURS = 8
 # Findings of the worst hour that the verdict tells.
 MAX_FINDINGS = 3
 NOT_IN_PROMETHEUS = "CPU of the host: whether it offers transactional memory"
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,6 @@ class HourAdvice:
 
     @property
     def hot(self) -> list[SpinlockFinding]:
-        """The spinlocks that burn CPU."""
         return self.advice.hot if self.advice else []
 
 
@@ -107,7 +113,7 @@ class ServerReport:
     @property
     def gap_resolution(self) -> float:
         """Seconds to which gaps are known."""
-        return gaps.resolution(self.period, self.scrape)
+        return gap_resolution(self.period, self.scrape)
 
     @property
     def harmless(self) -> list[Change]:
@@ -121,21 +127,12 @@ class ServerReport:
         return list(dict.fromkeys(text for each in self.advice for text in each.unknown))
 
 
-def read_report(
-    server: Prometheus,
-    target: str,
-    range_: Range,
-    now: float,
-    more: str = "",
-    progress: Progress = lambda title: None,
-) -> ServerReport:
+def read_report(server: Prometheus, target: str, range_: Range, now: float, more: str = "") -> ServerReport:
     """The report on a server. more: further label matchers. Raises UserError if there is nothing to report on."""
     selector = server_selector(target, more)
     period = range_.period(now)
-    progress("gaps")
     scrape, found_gaps = _scrapes_and_gaps(server, selector, period)
     period = range_.period(now, scrape)
-    progress("history")
     history = without_edges(
         read_server_history(server, selector, period),
         [(gap.start, gap.end) for gap in found_gaps],
@@ -144,19 +141,14 @@ def read_report(
     first = period.start // period.hour * period.hour
     diagnosed = found_by_span(server, selector, first, period.end, period.hour).values()
     ranked = hours(history, chain(*diagnosed))
-    progress("changes")
     marks = read_changes(server, selector, period, scrape)
     effects = judge(server, selector, marks, now, scrape)
-    progress("alerts")
     found_alerts = alerts_by_instance(server, selector, period).get("", [])
-    progress("diagnosis")
     worst = sorted(ranked, key=lambda hour: hour.rank, reverse=True)
     until = min(period.end, worst[0].start + period.hour)
     diagnosis, _ = diagnose_window(server, selector, Span("worst hour", worst[0].start, until))
-    progress("load")
     profile = ProfileReader(server, selector, Span("period", period.start, period.end), scrape)
     load, sections = tuple(profile.load()), tuple(map(profile.table, empty_tables()))
-    progress("advice")
     advice = _advice(server, selector, worst, effects)
     return ServerReport(
         name=target,
@@ -168,7 +160,7 @@ def read_report(
         alerts=tuple(found_alerts),
         alerts_recorded=bool(found_alerts) or any_recorded(server, period),
         forecasts=read_forecasts(server, selector, period),
-        gaps=tuple(gap for gap in found_gaps if gap.name != gaps.THIN),
+        gaps=tuple(gap for gap in found_gaps if gap.name != THIN),
         advice=tuple(advice),
         diagnosis=diagnosis,
         load=load,
@@ -183,9 +175,9 @@ def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tupl
     mean = scrape_interval(server, selector, Span("of the report", period.start, period.end))
     found = read_gaps(server, selector, period, mean)
     # The mean is too long by the gaps, and where they are long, gaps were looked for too coarsely.
-    lost = sum(gap.seconds for gap in found if gap.name == gaps.NO_SCRAPE) / period.seconds
+    lost = sum(gap.seconds for gap in found if gap.name == NO_SCRAPE) / period.seconds
     scrape = mean * max(1 - lost, 0.001)
-    if gaps.resolution(period, scrape) < gaps.resolution(period, mean):
+    if gap_resolution(period, scrape) < gap_resolution(period, mean):
         found = read_gaps(server, selector, period, scrape)
     return scrape, found
 

@@ -8,8 +8,7 @@ from tests.exporter.report.conftest import Past
 from tests.exporter.report.week import HOUR, INTERVAL, LAG, START
 
 from ase_exporter.report.alerts import resolution
-from ase_exporter.report.gaps import NO_SCRAPE, SERVER_DOWN
-from ase_exporter.report.history import hours
+from ase_exporter.report.history import NO_SCRAPE, SERVER_DOWN, hours
 from ase_exporter.report.server_report import ServerReport
 
 # Half a percentage point.

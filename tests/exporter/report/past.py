@@ -18,6 +18,8 @@ RECORDED = (
     "|diagnosis_(finding|first):rank|diagnosis_account:seconds_rate1m|engine_cpu:rate1m|transactions:rate1m|free:ratio|full:seconds_forecast|spinlock_(top_)?(grabs|spins|waits):rate1m)"
     '"}'
 )
+# Files of rules on what the stories do not have.
+UNUSED = frozenset({"dashboards", "devices", "host", "logs"})
 Evaluations = Mapping[int, Iterable[EvaluatedSample]]
 
 
@@ -25,8 +27,9 @@ def evaluations(recording: Recording, folder: Path) -> Evaluations:
     """What the rules recorded, and the alerts, by second of the recording. folder: for files."""
     rules = []
     for name, text in rule_files(recording.interval).items():
-        (folder / name).write_text(text, encoding="utf-8")
-        rules.append(folder / name)
+        if name.partition(".")[0] not in UNUSED:
+            (folder / name).write_text(text, encoding="utf-8")
+            rules.append(folder / name)
     every = recording.interval
     queries = [(RECORDED, (number + 1) * every) for number in range(recording.scrapes)]
     return {at: found for (_, at), found in evaluate(recording, folder, queries, rules, every).items()}

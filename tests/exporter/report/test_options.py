@@ -1,5 +1,6 @@
-"""The options of the report, and stores that do not answer."""
+"""The options of the report, its bins and spells, and stores that do not answer."""
 
+import itertools
 from datetime import UTC, datetime
 
 import numpy as np
@@ -12,6 +13,7 @@ from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
 from ase_exporter.pages.text import as_duration
 from ase_exporter.report.alerts import spells_of
+from ase_exporter.report.charts import isolated
 from ase_exporter.report.history import binned
 from ase_exporter.report.period import DAY, HOUR, MAX_BINS, Range, bin_length
 
@@ -32,12 +34,10 @@ def test_bins_cover_the_period_and_begin_on_multiples_of_their_length() -> None:
     assert period.shares.sum() * period.step == pytest.approx(period.seconds)
 
 
-@pytest.mark.parametrize("days", [1 / 24, 1, 7, 31, 100, 400])
-@pytest.mark.parametrize("scrape", [15, 60, 300])
-def test_no_period_has_many_bins_or_bins_without_two_scrapes(days: float, scrape: float) -> None:
-    length = bin_length(days * DAY, scrape)
-    assert days * DAY / length < MAX_BINS
-    assert length >= 2 * scrape
+def test_no_period_has_many_bins_or_bins_without_two_scrapes() -> None:
+    for days, scrape in itertools.product((1 / 24, 1, 7, 31, 100, 400), (15, 60, 300)):
+        length = bin_length(days * DAY, scrape)
+        assert days * DAY / length < MAX_BINS and length >= 2 * scrape, (days, scrape)
 
 
 @pytest.mark.parametrize(
@@ -58,27 +58,16 @@ def test_a_bad_period_is_said(last: float | None, start: str | None, end: str | 
     assert str(raised.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("times", "spells"),
-    [
-        # A pause of minutes does not end an alert.
-        ([60.0, 120.0, 180.0, 420.0, 2000.0], [(0.0, 420.0), (1940.0, 2000.0)]),
-        # One that is evaluated rarely lasts until the next evaluation.
-        ([300.0, 600.0, 900.0], [(240.0, 1140.0)]),
-    ],
-)
-def test_alerts_last_from_their_first_evaluation_to_their_last(
-    times: list[float], spells: list[tuple[float, float]]
-) -> None:
-    assert spells_of(times, 60.0) == [Span("", *each) for each in spells]
+def test_alerts_last_from_their_first_evaluation_to_their_last() -> None:
+    # A pause of minutes does not end an alert.
+    assert spells_of([60.0, 120.0, 180.0, 420.0, 2000.0], 60.0) == [Span("", 0, 420), Span("", 1940, 2000)]
+    # One that is evaluated rarely lasts until the next evaluation.
+    assert spells_of([300.0, 600.0, 900.0], 60.0) == [Span("", 240, 1140)]
 
 
-DURATIONS = {5: "5 s", 90: "2 min", 3600: "1 h", 3900: "1 h 5 min", 2 * DAY: "2 d", DAY + 7200: "1 d 2 h"}
-
-
-@pytest.mark.parametrize(("seconds", "text"), DURATIONS.items())
-def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
-    assert as_duration(seconds) == text
+def test_durations_have_two_units_at_most() -> None:
+    texts = {5: "5 s", 90: "2 min", 3600: "1 h", 3900: "1 h 5 min", 2 * DAY: "2 d", DAY + 7200: "1 d 2 h"}
+    assert {seconds: as_duration(seconds) for seconds in texts} == texts
 
 
 @pytest.mark.parametrize("target", [["--target", "ASE1"], ["--fleet"]])
@@ -94,3 +83,9 @@ def test_points_outside_of_the_period_are_left_out() -> None:
     times = np.array([period.first, *(period.starts + period.step), period.starts[-1] + 2 * period.step])
     found = binned(Series({}, times, np.arange(len(times), dtype=float)), period)
     assert list(found) == list(range(1, period.count + 1))
+
+
+def test_a_value_without_a_neighbour_is_found_because_no_line_shows_it() -> None:
+    values = np.array([1.0, np.nan, 2.0, 3.0, np.nan, 4.0, np.nan])
+    assert isolated(values).nonzero()[0].tolist() == [0, 5]
+    assert isolated(np.array([7.0])).tolist() == [True]

@@ -20,7 +20,7 @@ from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.pages.text import as_percent
 from ase_exporter.report.fleet import read_fleet
-from ase_exporter.report.gaps import NO_SCRAPE
+from ase_exporter.report.history import NO_SCRAPE
 from ase_exporter.report.html import fleet_page, report_page
 from ase_exporter.report.period import Range
 from ase_exporter.report.server_report import ServerReport, read_report

@@ -55,7 +55,8 @@ def option(name: str, value: int) -> Deed:
 class Story:
     """What happens, in hours since Monday, midnight, where it begins and ends.
 
-    away: the exporter was not scraped. down: the server did not run.
+    away: the exporter was not scraped. down: the server did not run. snapshots: seconds between those of the
+    configuration.
     """
 
     first: int
@@ -63,6 +64,7 @@ class Story:
     changes: Mapping[float, Deed]
     away: tuple[float, float]
     down: tuple[float, float] | None = None
+    snapshots: float = INTERVAL
 
     @property
     def start(self) -> float:
@@ -99,8 +101,8 @@ WEEK = Story(
     away=(26.0, 29.5),
     down=(123.0, 123.75),
 )
-# Short enough for every run of the tests.
-MORNING = Story(9, 4, {11.25: partitions(8)}, away=(12.5, 12.75))
+# Short enough for every run of the tests. Every fourth scrape has a snapshot, the first one after the change too.
+MORNING = Story(9, 4, {11.25: partitions(8)}, away=(12.5, 12.75), snapshots=5 * INTERVAL)
 
 
 def users(hour: int) -> int:
@@ -202,6 +204,7 @@ def play(story: Story) -> Week:
             story.hours * HOUR,
             interval=INTERVAL,
             lag=LAG,
+            snapshots=story.snapshots,
             deeds=deeds,
             module=reading(*COLLECTORS),
         )

@@ -91,7 +91,7 @@ def draw(found: list[Stage], path: Path) -> None:
     # Only who draws needs matplotlib, which takes a second.
     from matplotlib.figure import Figure
 
-    from ase_exporter.pages.charts import COLOURS, chart_style
+    from ase_exporter.report.charts import COLOURS, chart_style
 
     with chart_style():
         figure = Figure(figsize=(9.0, 3.6), layout="constrained")
