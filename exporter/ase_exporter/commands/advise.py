@@ -6,7 +6,7 @@ from ase_exporter import logs
 from ase_exporter.advise import report
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.commands.options import choose_target, load_config, progress_bar
-from ase_exporter.top.gathering import gather
+from ase_exporter.top.feed import gather
 from ase_exporter.untrusted.terminal import PlainConsole
 
 

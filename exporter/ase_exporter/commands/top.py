@@ -1,5 +1,6 @@
 """`ase-exporter top`: chooses the servers, then the screen, plain text or JSON."""
 
+import curses
 import logging
 import os
 import sys
@@ -14,11 +15,9 @@ from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.sessions.sources import ENDED, SESSIONS, STATEMENTS, TEXT
 from ase_exporter.top import plain
-from ase_exporter.top.as_json import as_json
 from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
 from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_exporter.top.sampling import TargetSampler
-from ase_exporter.top.terminal import require_screen
 from ase_exporter.top.text import glyphs
 from ase_exporter.untrusted.terminal import PlainConsole
 
@@ -48,7 +47,7 @@ def top(
     screen = not once and not json
     if screen:
         require("textual", "top", "top needs textual for its screen", "--once and --json need nothing")
-        require_screen()
+        _require_screen()
     logs.configure("text", "error")
     feed: LiveFeed | ReplayFeed
     if replay is None:
@@ -70,7 +69,7 @@ def top(
             _print_once(feed, json)
         else:
             for each in feed.frames() if isinstance(feed, ReplayFeed) else frames(feed):
-                print(as_json(each), flush=True)
+                print(plain.as_json(each), flush=True)
     except BrokenPipeError:
         # The reader has gone, as with `| head`. Python would complain again when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -105,12 +104,30 @@ def _samplers(
     ]
 
 
+def _require_screen() -> None:
+    if not _terminal_is_known() or not curses.tigetstr("cup"):
+        term = os.environ.get("TERM", "")
+        raise UserError(
+            f"top needs a terminal that can move its cursor, not TERM={term}; --once and --json need none"
+        )
+
+
+def _terminal_is_known() -> bool:
+    try:
+        curses.setupterm(fd=sys.__stdout__.fileno() if sys.__stdout__ else -1)
+    except curses.error:
+        return False
+    return True
+
+
 def _show(feed: Feed) -> None:
-    from ase_exporter.top.app import show
+    from ase_exporter.top.app import TopApp
 
     # Errors of a server are on the screen; a log line would break it.
     logging.getLogger().handlers[:] = [logging.NullHandler()]
-    show(feed, glyphs(sys.stdout.encoding))
+    if _terminal_is_known() and curses.tigetnum("colors") < 8:
+        os.environ["NO_COLOR"] = "1"
+    TopApp(feed, glyphs(sys.stdout.encoding)).run()
 
 
 def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:
@@ -118,7 +135,7 @@ def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:
     found = first_frames(feed) if isinstance(feed, LiveFeed) else list(deque(feed.frames(), maxlen=1))
     if json:
         for each in found:
-            print(as_json(each))
+            print(plain.as_json(each))
     else:
         PlainConsole().print(*plain.report(found, glyphs(sys.stdout.encoding)), sep="\n")
     sys.stdout.flush()

@@ -20,13 +20,11 @@ from textual.widgets import DataTable, Input, Static
 
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Feed
-from ase_exporter.top.frames import Frame, History
+from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.plain import padded, table_lines
-from ase_exporter.top.scene import Scene, ScreenRow, ScreenTable
-from ase_exporter.top.terminal import without_colours
 from ase_exporter.top.text import UNICODE, Glyphs, clock
-from ase_exporter.top.view import SECTIONS
+from ase_exporter.top.view import SECTIONS, ScreenRow, ScreenTable
 
 SERVERS = "servers"
 # From this height on, the most important rows of the other parts are shown below the table.
@@ -99,7 +97,6 @@ class TopApp(App[None]):
         self._shows = False
 
     def compose(self) -> ComposeResult:
-        """The widgets from top to bottom."""
         yield Static(id="title", markup=False)
         yield Static(id="head", markup=False)
         yield Static(id="parts", markup=False)
@@ -120,7 +117,6 @@ class TopApp(App[None]):
         self._show()
 
     def on_unmount(self) -> None:
-        """Log out."""
         self._feed.stop()
 
     def _deliver(self, new: Frame) -> None:
@@ -136,7 +132,6 @@ class TopApp(App[None]):
             self._show()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw again: lines are as wide as the terminal."""
         # The size of the app follows this event.
         self.call_after_refresh(self._show)
 
@@ -201,7 +196,6 @@ class TopApp(App[None]):
         self._show(to_top=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Keep the filter and go back to the table."""
         self._leave_filter()
 
     def action_leave(self) -> None:
@@ -303,7 +297,7 @@ class TopApp(App[None]):
         if scene is None:
             return Text("Waiting for the first sample" if self._target else "")
         # On a small terminal the last lines make room for the table; the verdict stays.
-        return Text("\n").join(header(scene, self.size.width)[: max(1, self.size.height - BELOW)])
+        return Text("\n").join(header(scene)[: max(1, self.size.height - BELOW)])
 
     def _parts(self) -> Text:
         if self._target is None:
@@ -400,10 +394,3 @@ class TopApp(App[None]):
         if kind == "help" or scene is None:
             return Text(HELP)
         return Text("\n").join(DETAILS[kind](scene, key))
-
-
-def show(feed: Feed, characters: Glyphs) -> None:
-    """Run the screen until the user quits."""
-    if without_colours():
-        os.environ["NO_COLOR"] = "1"
-    TopApp(feed, characters).run()

@@ -8,8 +8,7 @@ from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.report import finding_lines
 from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.top.figures import Cache
-from ase_exporter.top.frames import Frame
-from ase_exporter.top.scene import Scene, change_flags
+from ase_exporter.top.frames import Frame, Scene, change_flags
 from ase_exporter.top.text import count, duration, percent, size, sparkline
 from ase_exporter.top.view import TREND_FLOOR, contention_trend
 
@@ -107,7 +106,6 @@ def _session_values(found: Session) -> Iterator[tuple[str, str]]:
 
 
 def _waits(snapshot: Snapshot, spid: int) -> Iterator[str]:
-    """What a session has waited for."""
     found = snapshot.waits_of(spid)
     if found is None:
         yield f"waits: {snapshot.missing.get('session_waits') or 'none, or not read yet'}"

@@ -1,16 +1,21 @@
-"""Feeds: where frames come from, live or recorded, for scripts and for the screen alike."""
+"""Feeds: where frames come from, live or recorded, for scripts and for the screen, and the evidence for advice."""
 
 import queue
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from ase_exporter import advise
+from ase_exporter.advise.evidence import Evidence
+from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.config import Config, Target
 from ase_exporter.diagnosis.diagnose import STARTING
 from ase_exporter.errors import UserError
 from ase_exporter.top.frames import Frame, Framer
-from ase_exporter.top.samples import Sample
-from ase_exporter.top.sampling import TargetSampler, Watcher
+from ase_exporter.top.sampling import COLLECTORS, CollectorChoice, TargetSampler
 
 # Seconds beyond the timeouts of two scrapes after which a driver that does not return is given up.
 SLACK = 5.0
@@ -18,9 +23,15 @@ SLACK = 5.0
 STOP_SECONDS = 1.0
 # Over a second or two, engines that count whole seconds may not have moved: a few more samples are taken then.
 MAX_SAMPLES = 5
+# Which tables are read most, where they are cached and whose they are, and which session uses most.
+MORE = ("objects", "cached_objects", "table_owners", "process_activity")
+# Advice on bindings needs more objects than a scrape exports.
+ADVICE = CollectorChoice(dict.fromkeys((*COLLECTORS, *MORE), 0.0), 200)
+# Seconds of one sample: the tables of objects are large.
+ADVICE_TIMEOUT = 60.0
 
 
-class Feed(Protocol):
+class Feed:
     """Frames of one or more servers.
 
     targets: names of the servers. interval: seconds between two frames of one of them. is_live: whether it goes on
@@ -29,13 +40,14 @@ class Feed(Protocol):
 
     targets: list[str]
     interval: float
-    is_live: bool
+    is_live = True
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
         """Start sampling; `deliver` is called on other threads."""
+        raise NotImplementedError
 
     def pause(self, paused: bool) -> None:
-        """Pause or continue, where that is possible."""
+        """Pause or continue; servers do not pause."""
 
     def look_at(self, target: str, spid: int | None) -> None:
         """Also read what that session has waited for, from the next sample on; None: of none."""
@@ -44,19 +56,16 @@ class Feed(Protocol):
         """Stop sampling, and log out where possible."""
 
 
-class LiveFeed:
+class LiveFeed(Feed):
     """Samples servers, each on a thread and a connection of its own. seconds_per_spin: as for `figures`."""
 
     def __init__(self, samplers: Sequence[TargetSampler], seconds_per_spin: float | None = None) -> None:
         self.targets = [sampler.target.name for sampler in samplers]
         self.interval = samplers[0].interval
-        self.is_live = True
         self._samplers = samplers
         self._seconds_per_spin = seconds_per_spin
-        self._watchers: list[Watcher] = []
-
-    def pause(self, paused: bool) -> None:
-        """Do nothing: servers do not pause."""
+        self._stopped = threading.Event()
+        self.threads: list[threading.Thread] = []
 
     def look_at(self, target: str, spid: int | None) -> None:
         for sampler in self._samplers:
@@ -68,22 +77,27 @@ class LiveFeed:
         return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
-        framers = {name: Framer(self._seconds_per_spin) for name in self.targets}
-
-        def on_sample(sample: Sample) -> None:
-            deliver(framers[sample.target].frame(sample))
-
-        self._watchers = [Watcher(sampler, on_sample) for sampler in self._samplers]
-        for watcher in self._watchers:
-            watcher.start()
+        for sampler in self._samplers:
+            name, given = f"top {sampler.target.name}", (sampler, deliver)
+            # A daemon: a driver that hangs must not keep the process from ending.
+            self.threads.append(threading.Thread(target=self._run, args=given, name=name, daemon=True))
+            self.threads[-1].start()
 
     def stop(self) -> None:
-        for watcher in self._watchers:
-            watcher.stop(0.0)
-        # A driver that hangs is left to itself: its thread ends with the process.
+        self._stopped.set()
         end = time.monotonic() + STOP_SECONDS
-        for watcher in self._watchers:
-            watcher.stop(max(0.0, end - time.monotonic()))
+        for thread in self.threads:
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def _run(self, sampler: TargetSampler, deliver: Callable[[Frame], None]) -> None:
+        framer = Framer(self._seconds_per_spin)
+        while not self._stopped.is_set():
+            due = time.monotonic() + sampler.interval
+            deliver(framer.frame(sampler.take()))
+            # After a scrape that took longer than the interval, the server gets a pause of half as long.
+            late = time.monotonic() - due
+            self._stopped.wait(max(-late, late / 2))
+        sampler.close()
 
 
 def first_frames(feed: LiveFeed) -> list[Frame]:
@@ -112,3 +126,32 @@ def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:
         raise UserError("top: the driver did not return in time") from None
     finally:
         feed.stop()
+
+
+def advice_catalogue(directories: Iterable[str | Path] = ()) -> Catalogue:
+    return load_catalogue((*directories, Path(advise.__file__).with_name("catalogue")))[0]
+
+
+def gather(config: Config, target: Target, seconds: float, seconds_per_spin: float | None = None) -> Evidence:
+    """The evidence for advice over so many seconds.
+
+    Two samples need no budget, and no changes are looked for. seconds_per_spin: CPU seconds of a spin, None if they
+    were not measured. Raises UserError if the server does not answer.
+    """
+    quiet = replace(
+        config,
+        scrape=replace(config.scrape, budget=None),
+        changes=replace(config.changes, enabled=False),
+    )
+    sampler = TargetSampler(
+        quiet,
+        replace(target, budget=None),
+        advice_catalogue(config.catalogue.directories),
+        seconds,
+        timeout=ADVICE_TIMEOUT,
+        selection=ADVICE,
+    )
+    (found,) = first_frames(LiveFeed([sampler], seconds_per_spin))
+    if found.evidence is None:
+        raise UserError(f"target {target.name}: {found.sample.error or 'nothing is known of it'}")
+    return found.evidence

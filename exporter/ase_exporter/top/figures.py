@@ -125,7 +125,6 @@ class OwnCost:
 
     cpu: float | None
     statement_share: float | None
-    statements: float | None
     budget: float | None
     stretched: dict[str, float]
 
@@ -210,7 +209,6 @@ def _sum(samples: Samples) -> float | None:
 
 
 def _one(samples: Samples, label: str) -> dict[str, float]:
-    """Sums by one label."""
     return {key[0]: value for key, value in sums_by(samples, label).items()}
 
 
@@ -333,11 +331,6 @@ def _spaces(sample: Sample) -> tuple[Space, ...]:
 
 
 def _cost(sample: Sample) -> OwnCost:
-    cpu, cost = sample.series.get(SESSION_CPU), sample.cost
-    return OwnCost(
-        cpu=_sum(sample.rates(SESSION_CPU)) if cpu and cpu.before else None,
-        statement_share=cost.seconds / (cost.scrapes * sample.interval) if cost.scrapes else None,
-        statements=cost.statements / cost.scrapes if cost.scrapes else None,
-        budget=sample.budget,
-        stretched=dict(sample.stretched),
-    )
+    cpu = sample.series.get(SESSION_CPU)
+    used = _sum(sample.rates(SESSION_CPU)) if cpu and cpu.before else None
+    return OwnCost(used, sample.statement_share, sample.budget, dict(sample.stretched))

@@ -1,8 +1,9 @@
-"""Frames: one moment of one server as it is shown, and the frames of the last minutes."""
+"""Frames: one moment of one server as it is shown, the frames of the last minutes, and a frame with those: a scene."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.catalogue import ServerFacts
@@ -13,6 +14,7 @@ from ase_exporter.diagnosis.diagnose import (
     WORKS,
     Baseline,
     Diagnosis,
+    Level,
     baseline_of,
     cost_parameters,
     diagnose,
@@ -21,13 +23,24 @@ from ase_exporter.diagnosis.diagnose import (
 )
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.samples import Sample
-from ase_exporter.top.text import clock
+from ase_exporter.top.text import Glyphs, clock
 
 # Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
 MAX_FRAMES = 300
 MIN_FRAMES = 20
 # What must have been well before it counts as usual: seconds, and samples.
 USUAL_SECONDS, USUAL_SAMPLES = 120.0, 8
+# Each verdict begins with a word of its own, so colours only repeat it.
+STYLES: Mapping[Level, str] = {
+    "bad": "bold white on red",
+    "warn": "bold yellow",
+    "good": "bold green",
+    "none": "bold",
+}
+# Characters of the smallest terminal that is supported.
+NARROW = 80
+# From this share on, an engine is busy and a database is full.
+FULL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +93,6 @@ class Framer:
         self._baseline, self._usual = NO_BASELINE, ""
 
     def frame(self, sample: Sample) -> Frame:
-        """The frame of the next sample."""
         found = frame(sample, self._seconds_per_spin, self._baseline, self._usual)
         if not self._usual and _is_well(found.diagnosis):
             self._well.append((found.sample, baseline_of(found.diagnosis)))
@@ -117,3 +129,29 @@ class History(deque[Frame]):
     ) -> list[float | None]:
         """A figure in the last `length` frames up to one; None where it is missing."""
         return [value(each.figures) for each in list(self.until(shown))[-length:]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A frame with its history, the characters that the terminal can show, and its width."""
+
+    frame: Frame
+    history: History
+    glyphs: Glyphs
+    width: int = NARROW
+
+    @property
+    def figures(self) -> Figures:
+        return self.frame.figures
+
+
+def change_flags(scene: Scene, length: int) -> list[bool]:
+    """In which of the last frames a change was seen first."""
+    frames = list(scene.history.until(scene.frame))[-length - 1 :]
+    found = [len(after.sample.changes) > len(before.sample.changes) for before, after in pairwise(frames)]
+    return found if len(frames) > length else [False, *found]
+
+
+def short(described: str) -> str:
+    """A change in words, without how exact its time is."""
+    return described.partition(" (seen at ")[0]

@@ -9,7 +9,7 @@ from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
 from ase_exporter.pages.text import as_count
 from ase_exporter.top.figures import Figures
-from ase_exporter.top.scene import FULL, STYLES, Scene, short
+from ase_exporter.top.frames import FULL, STYLES, Scene, short
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
 
 # Findings beside the first, and parts of the account, that are shown.
@@ -17,8 +17,8 @@ MAX_FINDINGS = 3
 MAX_PARTS = 6
 
 
-def header(scene: Scene, width: int) -> list[Text]:
-    """The lines above the tables, the verdict first, each at most `width` characters."""
+def header(scene: Scene) -> list[Text]:
+    """The lines above the tables, the verdict first, each at most as wide as the scene."""
     diagnosis = scene.frame.diagnosis
     first = _told(diagnosis.findings[0]) if diagnosis.findings else diagnosis.sentence
     found = [Text(first, style=STYLES[diagnosis.level])]
@@ -29,7 +29,7 @@ def header(scene: Scene, width: int) -> list[Text]:
         found += [
             Text(_account(diagnosis.account)),
             Text(_load(scene.figures)),
-            _strip(scene, width),
+            _strip(scene),
             _hottest(scene.figures),
             Text(_others(scene)),
             Text(_cost(scene), style="dim"),
@@ -38,7 +38,7 @@ def header(scene: Scene, width: int) -> list[Text]:
         last = scene.frame.sample.changes[-1]
         found.append(Text(f"Changed {clock(last.at)}: {short(last.describe())}", style="bold cyan"))
     for line in found:
-        line.truncate(width, overflow="ellipsis" if scene.glyphs.levels[-1] == "█" else "crop")
+        line.truncate(scene.width, overflow="ellipsis" if scene.glyphs.levels[-1] == "█" else "crop")
     return found
 
 
@@ -80,7 +80,6 @@ def title(scene: Scene) -> str:
 
 
 def baseline(scene: Scene) -> str:
-    """What the figures are compared with."""
     if scene.frame.sample.error:
         return ""
     return f"  compared with {scene.frame.usual}" if scene.frame.usual else "  no baseline yet"
@@ -94,11 +93,11 @@ def _load(figures: Figures) -> str:
     )
 
 
-def _strip(scene: Scene, width: int) -> Text:
+def _strip(scene: Scene) -> Text:
     """One character for each engine, or for a group of them."""
     line = Text("Engines ")
     shares = [engine.busy for engine in scene.figures.engines]
-    cells = groups(shares, width - len(line))
+    cells = groups(shares, scene.width - len(line))
     for share in cells:
         line.append("?" if share is None else level(share, scene.glyphs), style=heat(share))
     if not cells:
@@ -107,7 +106,6 @@ def _strip(scene: Scene, width: int) -> Text:
 
 
 def heat(share: float | None) -> str:
-    """The colour of a busy share."""
     if share is None:
         return "dim"
     return "red" if share >= FULL else "yellow" if share >= 0.6 else "green"

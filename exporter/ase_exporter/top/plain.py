@@ -1,16 +1,24 @@
-"""Frames as plain text, for pipes, tickets and terminals without a screen."""
+"""Frames for scripts, pipes and tickets: as plain text, or as JSON, one object on one line for each of them.
 
+In JSON ratios are 0-1, rates per second, sizes bytes, durations seconds; null is what is not known.
+"""
+
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
-from ase_exporter.top.frames import Frame, History
+from ase_exporter.diagnosis.diagnose import Finding
+from ase_exporter.sessions.encode import snapshot_json
+from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
-from ase_exporter.top.scene import Scene, ScreenTable
 from ase_exporter.top.text import Glyphs
-from ase_exporter.top.view import SECTIONS, server_list
+from ase_exporter.top.view import SECTIONS, ScreenTable, server_list
 from ase_exporter.untrusted.terminal import GAP, Align, TextLine, WordTable, aligned
 
 MAX_ROWS = 10
@@ -31,10 +39,11 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
     history.append(frame)
     scene = Scene(frame, history, glyphs, MAX_WIDTH)
     yield TextLine(title(scene) + baseline(scene), "bold")
+    lines = header(scene)
     if frame.sample.error:
-        yield TextLine(header(scene, MAX_WIDTH)[0])
+        yield TextLine(lines[0])
         return
-    yield from map(TextLine, header(scene, MAX_WIDTH))
+    yield from map(TextLine, lines)
     for make in SECTIONS.values():
         yield ""
         yield from _table(make(scene), limit=MAX_ROWS)
@@ -83,3 +92,45 @@ def padded(titles: Sequence[tuple[str, Align]], lines: Sequence[Sequence[str]]) 
         ]
         for cells in lines
     ]
+
+
+def as_json(frame: Frame) -> str:
+    sample, figures = frame.sample, asdict(frame.figures)
+    for space, described in zip(frame.figures.spaces, figures["spaces"], strict=True):
+        described["used"] = space.used
+    for spinlock, described in zip(frame.figures.spinlocks, figures["spinlocks"], strict=True):
+        described["contention"] = spinlock.contention
+    content = {
+        "target": sample.target,
+        "time": datetime.fromtimestamp(sample.at, UTC).isoformat(timespec="milliseconds"),
+        "version": sample.version,
+        "error": sample.error or None,
+        "error_kind": sample.kind or None,
+        "state": frame.diagnosis.state,
+        "verdict": frame.diagnosis.sentence,
+        "findings": [_finding(each) for each in frame.diagnosis.findings],
+        "not_judged": {each.name: each.reason for each in frame.diagnosis.unknown},
+        "compared_with": frame.usual or None,
+        "account": dict(frame.diagnosis.account.parts),
+        "interval": sample.interval,
+        "window": figures.pop("seconds"),
+        "hottest": frame.figures.hottest.name if frame.figures.hottest else None,
+        **figures,
+        "sessions": snapshot_json(sample.sessions) if sample.sessions else None,
+        "missing": dict(sample.missing),
+        "changes": [change.json() for change in sample.changes],
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "finding": finding.name,
+        "word": finding.word,
+        "text": finding.text,
+        "share": finding.share,
+        "usual": finding.usual,
+        "confidence": finding.confidence,
+        "about": {finding.subject.kind: finding.subject.name} if finding.subject else {},
+        "next": list(finding.next_steps),
+    }

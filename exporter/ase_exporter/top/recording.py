@@ -23,9 +23,9 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.sessions.reader import SessionReader
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import STATEMENTS, groups_in
+from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, Framer
-from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import SESSION_ROWS, Sample, SampleCost, Tracker
+from ase_exporter.top.samples import SESSION_ROWS, ChangeLog, Sample, Tracker
 from ase_exporter.top.sampling import SCREEN
 
 # Seconds: a longer pause of the recording is shown as one of these.
@@ -114,7 +114,7 @@ class Replayer:
             version=str(self._facts.version) if self._facts else "",
             series=self._tracker.series(),
             missing=missing,
-            cost=SampleCost(1, len(statements), sum(each.seconds for each in statements)),
+            statement_share=sum(each.seconds for each in statements) / self._header.interval,
             changes=tuple(self._changes.changes),
             facts=self._facts,
             sessions=None if error else self._sessions,
@@ -171,11 +171,13 @@ def _fatal(statements: Sequence[Execution]) -> DatabaseError | None:
     return None
 
 
-class ReplayFeed:
+class ReplayFeed(Feed):
     """Shows a file again. interval: seconds between frames, None for those of the recording; 0 for no pause.
 
     Raises UserError if the file is not a capture: all of it is read once before.
     """
+
+    is_live = False
 
     def __init__(
         self,
@@ -194,7 +196,6 @@ class ReplayFeed:
         self._target = path.name.removesuffix(".gz").removesuffix(".capture")
         self.targets = [self._target]
         self.interval = header.interval if interval is None else interval
-        self.is_live = False
         self._catalogue = catalogue
         self._pace = interval
         self._seconds_per_spin = seconds_per_spin
@@ -209,9 +210,6 @@ class ReplayFeed:
 
     def pause(self, paused: bool) -> None:
         (self._going.clear if paused else self._going.set)()
-
-    def look_at(self, target: str, spid: int | None) -> None:
-        """Do nothing: what was recorded is there."""
 
     def stop(self) -> None:
         self._stopped.set()

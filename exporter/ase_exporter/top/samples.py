@@ -5,7 +5,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ase_exporter.changes.change import Change
+from ase_exporter.changes.change import Change, from_differences
+from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, compare, decode, merge
 from ase_exporter.diagnosis.diagnose import BLOCKED, TOO_FEW
 from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.metrics.families import Family
@@ -15,6 +16,8 @@ LabelValues = tuple[str, ...]
 # Among what is missing of a sample: who ran what.
 SESSION_ROWS = "session rows"
 
+# Changes of one target that are kept.
+MAX_CHANGES = 200
 # Seconds over which rates are taken. The server counts the CPU time of engines and the time of waits in whole seconds:
 # over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the same window.
 WINDOW = 15.0
@@ -67,25 +70,15 @@ class MetricSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleCost:
-    """What one sample has cost the server. seconds: in statements."""
-
-    scrapes: int = 0
-    statements: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
     """What is known of a target after one scrape.
 
     at: Unix time; monotonic: seconds. error: one line, '' if the target was read; kind: the same as one word, as in
     ase_exporter_target_error. series: by metric. missing: collectors that this server does not give, with the reason.
-    off: collectors that are not read.
-    stretched: collectors that are read less often to keep the budget, with how many times their interval. interval:
-    seconds between two samples, as asked for. changes: seen since the first sample, the oldest first. facts:
-    `catalogue.ServerFacts` of the server, None before the first login. note: about the recording, '' if all is well.
-    sessions: who ran what, None if that was not read.
+    off: collectors that are not read. stretched: collectors that are read less often to keep the budget, with how many
+    times their interval. interval: seconds between two samples, as asked for; statement_share: of it, with a statement
+    under way. changes: seen since the first sample, the oldest first. facts: `catalogue.ServerFacts` of the server,
+    None before the first login. note: about the recording, '' if all is well. sessions: None if they were not read.
     """
 
     target: str
@@ -100,7 +93,7 @@ class Sample:
     off: frozenset[str] = frozenset()
     stretched: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
-    cost: SampleCost = SampleCost()
+    statement_share: float | None = None
     changes: tuple[Change, ...] = ()
     note: str = ""
     facts: Any = None
@@ -202,8 +195,26 @@ class Tracker:
         self._metrics.clear()
 
     def series(self) -> dict[str, MetricSeries]:
-        """All metrics by name."""
         return {
             name: MetricSeries(readings[-1], *((readings[-2], readings[0]) if len(readings) > 1 else ()))
             for name, readings in self._readings.items()
         }
+
+
+class ChangeLog:
+    """Compares the snapshots of one target as they come, in memory alone. changes: the oldest first."""
+
+    def __init__(self, target: str) -> None:
+        self.changes: tuple[Change, ...] = ()
+        self._target = target
+        self._parts: Parts = {}
+        self._seen_at = 0.0
+
+    def note(self, snapshot: ConfigSnapshot) -> None:
+        """Compare a snapshot with the one before; the first one is the baseline."""
+        not_before, self._seen_at = self._seen_at, snapshot.at
+        old, new = self._parts, decode(snapshot.encoded_parts)
+        self._parts = merge(old, new)
+        if old:
+            found = from_differences(self._target, compare(old, new), snapshot, not_before)
+            self.changes = (*self.changes, *found)[-MAX_CHANGES:]

@@ -1,12 +1,10 @@
 """Samples one target at an interval, by the scrape that `serve` makes: one connection, budget and login backoff."""
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ase_exporter.ase.connection import Connection, Opener
-from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -14,8 +12,7 @@ from ase_exporter.config import Config, Module, Target, yaml_files
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, waits_of
-from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import Sample, SampleCost, Tracker
+from ase_exporter.top.samples import ChangeLog, Sample, Tracker
 
 # The collectors that are read, with the seconds between two readings. Those that are off by default are switched on;
 # one that the target's module switches off stays off.
@@ -32,7 +29,6 @@ class CollectorChoice:
     top: int
 
     def module(self, module: Module, catalogue: Catalogue) -> Module:
-        """The module of a target, cut down to what is read."""
         chosen = {
             name: name in self.collectors and module.collectors.get(name, True)
             for name in catalogue.collectors
@@ -40,7 +36,6 @@ class CollectorChoice:
         return Module(collectors=chosen, series_limit=module.series_limit, top=self.top)
 
     def paced(self, catalogue: Catalogue) -> Catalogue:
-        """The catalogue with these intervals."""
         collectors = {
             name: replace(each, interval=self.collectors.get(name, each.interval))
             for name, each in catalogue.collectors.items()
@@ -70,7 +65,6 @@ class TargetSampler:
         timeout: float | None = None,
         clock: Clock = SYSTEM_CLOCK,
         open_connection: Opener[Connection] = Connection.open,
-        ledger: LedgerClient | None = None,
         save: Callable[[], str] | None = None,
         selection: CollectorChoice = SCREEN,
         groups: Iterable[str] = (SESSIONS, STATEMENTS),
@@ -88,7 +82,6 @@ class TargetSampler:
             config.scrape,
             selection.paced(catalogue),
             watch,
-            ledger=ledger,
             clock=clock,
             open_connection=open_connection,
             session_interval=0.0,
@@ -98,7 +91,7 @@ class TargetSampler:
         self._off = frozenset(name for name, on in chosen.collectors.items() if not on)
         self._tracker = Tracker()
         self._changes = ChangeLog(target.name)
-        self._cost = SampleCost()
+        self._scrapes, self._seconds = 0, 0.0
         self._save = save
 
     def take(self) -> Sample:
@@ -136,8 +129,9 @@ class TargetSampler:
             self._tracker.note(started, result.collected, failed)
         if result.config_snapshot:
             self._changes.note(result.config_snapshot)
-        total, before = self._scraper.cost, self._cost
-        self._cost = SampleCost(total.scrapes, total.statements, total.statement_seconds)
+        total = self._scraper.cost
+        scrapes, seconds = total.scrapes - self._scrapes, total.statement_seconds - self._seconds
+        self._scrapes, self._seconds = total.scrapes, total.statement_seconds
         return Sample(
             target=self.target.name,
             at=at,
@@ -151,11 +145,7 @@ class TargetSampler:
             off=self._off,
             stretched=self._scraper.stretches(),
             budget=self._scraper.budget,
-            cost=SampleCost(
-                total.scrapes - before.scrapes,
-                total.statements - before.statements,
-                total.statement_seconds - before.seconds,
-            ),
+            statement_share=seconds / (scrapes * self.interval) if scrapes else None,
             changes=tuple(self._changes.changes),
             facts=self._scraper.facts,
             sessions=result.sessions,
@@ -167,38 +157,3 @@ def _missing(result: ScrapeResult) -> dict[str, str]:
     """Collectors without an answer, with the reason: not available, or failed in this scrape."""
     failed = {name: each.reason for name, each in result.outcomes.items() if each.reason}
     return failed | dict(result.unavailable)
-
-
-class Watcher:
-    """A thread that samples one target at its interval and hands each sample on. `stop` ends it after its statement."""
-
-    def __init__(
-        self,
-        sampler: TargetSampler,
-        deliver: Callable[[Sample], None],
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:
-        self.sampler = sampler
-        self._deliver = deliver
-        self._clock = clock
-        self._stopped = threading.Event()
-        # A daemon: a driver that hangs must not keep the process from ending.
-        self._thread = threading.Thread(target=self._run, name=f"top {sampler.target.name}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self, seconds: float) -> None:
-        """Ask it to log out and end, and wait that long."""
-        self._stopped.set()
-        self._thread.join(seconds)
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            due = self._clock.monotonic() + self.sampler.interval
-            self._deliver(self.sampler.take())
-            # After a scrape that took longer than the interval, the server gets a pause of half as long.
-            now = self._clock.monotonic()
-            late = now - due
-            self._stopped.wait(max(due - now, late / 2))
-        self.sampler.close()

@@ -26,7 +26,6 @@ ASCII = Glyphs("_.:-=+*#", "|", "`- ", " - ")
 
 
 def glyphs(encoding: str | None) -> Glyphs:
-    """The glyphs that can be printed in an encoding."""
     try:
         "▁█┃└·".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -13,24 +13,36 @@ from typing import Any
 from ase_exporter.config import yaml_files
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.top.figures import Figures, Space, Spinlock
-from ase_exporter.top.frames import Frame
+from ase_exporter.top.frames import FULL, NARROW, STYLES, Frame, Scene, change_flags, short
 from ase_exporter.top.samples import SESSION_ROWS
-from ase_exporter.top.scene import (
-    FULL,
-    STYLES,
-    Scene,
-    ScreenRow,
-    ScreenTable,
-    Value,
-    change_flags,
-    short,
-)
 from ase_exporter.top.text import clock, count, duration, percent, size, sparkline
 from ase_exporter.untrusted.terminal import Align
+
+Value = float | str
 
 TREND = 9
 # Sparklines are scaled to this contention at least, so that noise does not look like a mountain.
 TREND_FLOOR = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenRow:
+    """key: tells rows apart from frame to frame. cells: as shown. values: to sort by, one for each cell."""
+
+    key: str
+    cells: tuple[str, ...]
+    values: tuple[Value, ...]
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenTable:
+    """titles: of the columns, each with its alignment. empty: said in place of rows."""
+
+    title: str
+    titles: tuple[tuple[str, Align], ...]
+    rows: tuple[ScreenRow, ...]
+    empty: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +82,11 @@ _RIGHT: Mapping[str, Callable[[Any], str]] = {
 
 @cache
 def _tables() -> dict[str, list[list[str | int]]]:
-    """What columns.yaml holds."""
     return yaml_files.load_shipped(Path(__file__).with_name("columns.yaml"), dict[str, list[list[str | int]]])
 
 
 @cache
 def _columns(table: str) -> tuple[Column, ...]:
-    """The columns of one of its tables."""
     return tuple(_column(*each) for each in _tables()[table])
 
 
@@ -96,8 +106,10 @@ def _table(
     *,
     key: Callable[[Any], str] | None = None,
     style: Callable[[Any], str] = lambda each: "",
+    width: int = NARROW,
 ) -> ScreenTable:
-    """A row for each thing. key: tells rows apart, by default the first column."""
+    """A row for each thing. key: tells rows apart, by default the first column. width: of the terminal."""
+    columns = [column for column in columns if width >= column.width]
     rows = tuple(
         ScreenRow(
             (key or columns[0].value)(each),
@@ -138,27 +150,16 @@ def _spinlocks(scene: Scene) -> ScreenTable:
     )
 
 
-def _sessions_table(
-    scene: Scene,
-    title: str,
-    columns: Sequence[Column],
-    things: Iterable[Any],
-    empty: str,
-    key: Callable[[Any], str],
-    style: Callable[[Any], str],
-) -> ScreenTable:
-    """A table about sessions; a wide terminal shows more columns."""
-    if scene.frame.sample.sessions is None:
-        empty = scene.frame.sample.missing.get(SESSION_ROWS) or _missing(
-            scene, "", "Waiting for the first sample"
-        )
-    shown = [column for column in columns if scene.width >= column.width]
-    return _table(title, shown, things, empty, key=key, style=style)
-
-
 def _links(scene: Scene) -> list[Link]:
     found = scene.frame.sample.sessions
     return blocking_trees(found.sessions) if found else []
+
+
+def _unless_unread(scene: Scene, empty: str) -> str:
+    """What a table about sessions says in place of rows."""
+    if scene.frame.sample.sessions is not None:
+        return empty
+    return scene.frame.sample.missing.get(SESSION_ROWS) or _missing(scene, "", "Waiting for the first sample")
 
 
 def _blocking(scene: Scene) -> ScreenTable:
@@ -173,14 +174,14 @@ def _blocking(scene: Scene) -> ScreenTable:
         Column("Blocks", attrgetter("blocks"), lambda number: str(number or ""), "right"),
         *_columns("sessions"),
     )
-    return _sessions_table(
-        scene,
+    return _table(
         "Blocking",
         columns,
         _links(scene),
-        "Nobody is blocked",
+        _unless_unread(scene, "Nobody is blocked"),
         key=lambda link: str(link.session.spid),
         style=lambda link: "" if link.depth else "bold",
+        width=scene.width,
     )
 
 
@@ -199,14 +200,14 @@ def _sessions(scene: Scene) -> ScreenTable:
         ),
         *_columns("sessions"),
     )
-    return _sessions_table(
-        scene,
+    return _table(
         "Sessions",
         columns,
         things,
-        "No session is at work",
+        _unless_unread(scene, "No session is at work"),
         key=lambda each: str(each.session.spid),
         style=lambda each: "bold red" if each.blocks else "yellow" if each.session.blocked_by else "",
+        width=scene.width,
     )
 
 
@@ -221,14 +222,14 @@ def _statements(scene: Scene) -> ScreenTable:
         if missing
         else "None was executed, or too few samples"
     )
-    return _sessions_table(
-        scene,
+    return _table(
         "Statements",
         (*_columns("statements"), changed),
         found.statements if found else (),
-        empty,
+        _unless_unread(scene, empty),
         key=lambda each: f"{each.source} {each.database} {each.name}",
         style=lambda each: "bold red" if each.change else "",
+        width=scene.width,
     )
 
 
@@ -259,7 +260,6 @@ _CHANGES = (
 
 
 def _changes(scene: Scene) -> ScreenTable:
-    """Configuration changes, the newest first."""
     newest_first = reversed(scene.frame.sample.changes)
     return _table("Changes", _CHANGES, newest_first, "No change since the first sample", key=attrgetter("id"))
 

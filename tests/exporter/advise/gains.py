@@ -20,7 +20,7 @@ from tests.paths import REPOSITORY
 from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.gain import Gain
 from ase_exporter.assets import load_yaml
-from ase_exporter.top.gathering import SELECTION
+from ase_exporter.top.feed import ADVICE
 
 PAGE = REPOSITORY / "docs" / "internals" / "remedies.md"
 # Of other spinlocks, nothing may become worse by more than rounding.
@@ -151,7 +151,7 @@ def outcomes(content: dict[str, Any]) -> list[Outcome]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.yaml"
         file.write_text(yaml.safe_dump(content, sort_keys=False))
-        with watched(str(file), selection=SELECTION, budget=None) as watching:
+        with watched(str(file), selection=ADVICE, budget=None) as watching:
             advice = advise(watching.evidence())
         found = []
         for finding in advice.hot:

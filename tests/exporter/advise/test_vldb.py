@@ -4,7 +4,7 @@ import pyodbc
 from tests.exporter.top.watching import HOST, Watched, watched
 
 from ase_exporter.advise.advice import Advice, advise
-from ase_exporter.top.gathering import SELECTION
+from ase_exporter.top.feed import ADVICE
 
 # What was the bottleneck at each step of the case study (docs/case-studies.md), by the spinlock that shows it.
 CASE_STUDY_ORDER = [
@@ -33,7 +33,7 @@ def follow(server: Watched, statements: tuple[str, ...]) -> None:
 
 def test_step_by_step_the_advice_takes_the_server_where_the_case_study_took_it() -> None:
     followed: list[set[str]] = []
-    with watched("vldb", selection=SELECTION, budget=None) as server:
+    with watched("vldb", selection=ADVICE, budget=None) as server:
         advice = current_advice(server)
         assert max(finding.spinlock.contention for finding in advice.findings) > 0.5
         while todo := [finding for finding in advice.hot if finding.steps]:

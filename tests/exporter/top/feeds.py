@@ -10,24 +10,24 @@ from tempfile import TemporaryDirectory
 from tests.exporter.top.watching import one_step, watched
 
 from ase_exporter.changes.change import Change
+from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.samples import Sample
 
-INTERVAL = 2.0
+START = datetime(2026, 3, 2, 9, 0)
+FRAMES, INTERVAL = 10, 2.0
 
 
-class HandFed:
+class HandFed(Feed):
     """Frames of the test's choice. stopped: the screen has ended."""
+
+    interval = INTERVAL
 
     def __init__(self, *targets: str) -> None:
         self.targets = list(targets)
-        self.interval, self.is_live = INTERVAL, True
         self._deliver: Callable[[Frame], None] = lambda new: None
-        self.stopped = self.paused = False
+        self.stopped = False
         self.looked_at: int | None = None
-
-    def pause(self, paused: bool) -> None:
-        self.paused = paused
 
     def look_at(self, target: str, spid: int | None) -> None:
         self.looked_at = spid
@@ -45,14 +45,12 @@ class HandFed:
 
 
 @cache
-def recorded(
-    scenario: str, step: str = "", count: int = 6, start: datetime | None = None
-) -> tuple[Frame, ...]:
-    """Frames of a simulated server, two seconds apart; the first is without figures. start: its date at first."""
+def recorded(scenario: str, step: str = "") -> tuple[Frame, ...]:
+    """Frames of a simulated server, two seconds apart; the first is without figures."""
     with TemporaryDirectory() as directory:
         chosen = one_step(scenario, step, Path(directory)) if step else scenario
-        with watched(chosen, start=start) as watching:
-            return tuple(watching.frames(count, INTERVAL))
+        with watched(chosen, start=START) as watching:
+            return tuple(watching.frames(FRAMES, INTERVAL))
 
 
 def renamed(given: Frame, target: str) -> Frame:

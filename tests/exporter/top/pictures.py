@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from unittest.mock import patch
 
 from tests.exporter.top.feeds import HandFed, recorded
 from tests.paths import DOCS
@@ -19,8 +19,6 @@ from ase_exporter.top.app import TopApp
 
 FOLDER = DOCS / "images"
 SIZE = (80, 24)
-START = datetime(2026, 3, 2, 9, 0)
-FRAMES = 10
 # textual lets a browser load its font from a server; the pictures ask nobody for anything.
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 _TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")
@@ -51,7 +49,7 @@ def draw(picture: Picture) -> str:
     async def run() -> str:
         app = TopApp(feed)
         async with app.run_test(size=SIZE) as pilot:
-            feed.feed(*recorded(picture.scenario, picture.step, FRAMES, START))
+            feed.feed(*recorded(picture.scenario, picture.step))
             await pilot.pause()
             await pilot.press(*picture.keys)
             await pilot.pause()
@@ -70,16 +68,10 @@ def words(svg: str) -> list[str]:
 @contextmanager
 def _utc() -> Iterator[None]:
     """Times as UTC: the screen shows those of the machine."""
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    try:
-        yield
-    finally:
-        os.environ.pop("TZ")
-        if before is not None:
-            os.environ["TZ"] = before
+    with patch.dict(os.environ, TZ="UTC"):
         time.tzset()
+        yield
+    time.tzset()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
+from tests.exporter.top.pictures import FOLDER, PICTURES, draw, words
 from tests.exporter.web.test_session_routes import WAITS
+from tests.paths import DOCS
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
@@ -58,19 +60,20 @@ class Screen:
     def text(self) -> str:
         return "\n".join(self.lines)
 
+    def below(self, title: str) -> list[str]:
+        """The heading of a table, which begins like that, and its rows."""
+        found = self.lines
+        return found[next(index for index, line in enumerate(found) if line.startswith(title)) :]
+
     def styles(self) -> set[str]:
         """The colours of all characters, after textual's filters."""
-        strips = self.app.screen._compositor.render_strips()
         filters = [each for each in self.app._filters if each.enabled]
         found = set()
-        for strip in strips:
+        for strip in self.app.screen._compositor.render_strips():
             for each in filters:
                 strip = strip.apply_filter(each, self.app.screen.background_colors[1])
-            for segment in strip:
-                if segment.style and (colour := segment.style.color):
-                    found.add(colour.name)
-                if segment.style and (colour := segment.style.bgcolor):
-                    found.add(colour.name)
+            styles = [segment.style for segment in strip if segment.style]
+            found |= {colour.name for style in styles for colour in (style.color, style.bgcolor) if colour}
         return found
 
 
@@ -100,55 +103,43 @@ class SlowToLeave(Static):
 
 
 async def test_a_tick_while_the_screen_is_taken_down_draws_nothing(screen: Screen) -> None:
-    await screen.show(*recorded("memscale", "series 2 run 05"))
+    await screen.show(recorded("memscale", "series 2 run 05")[-1])
     await screen.app.mount(SlowToLeave())
 
 
-@pytest.mark.parametrize("number", range(len(SECTIONS)))
-async def test_each_part_has_a_key_and_fits_the_smallest_terminal(screen: Screen, number: int) -> None:
-    frames = recorded("storm", "lock storm")
-    name = list(SECTIONS)[number]
-    await screen.show(*frames)
-    await screen.press(str(number + 1))
-    table = SECTIONS[name](screen.app._scene())  # type: ignore[arg-type]
-    head = next(index for index, line in enumerate(screen.lines) if line.startswith("1 spinlocks")) + 1
-    for title, _ in table.titles:
-        assert title in screen.lines[head]
-    shown = screen.lines[head + 1]
-    assert shown.split()[0] == (table.rows[0].cells[0] if table.rows else table.empty).split()[0]
-
-
-async def test_tab_goes_through_all_parts_and_begins_again(screen: Screen) -> None:
-    await screen.show(*recorded("storm", "lock storm"))
-    seen = []
-    for _ in SECTIONS:
-        seen.append(screen.app._part)
+async def test_each_part_has_a_key_and_fits_the_smallest_terminal_and_tab_goes_through_all(
+    screen: Screen,
+) -> None:
+    await screen.show(recorded("storm", "lock storm")[-1])
+    for number, (name, section) in enumerate(SECTIONS.items(), 1):
+        assert screen.app._part == name
+        await screen.press(str(number))
+        table = section(screen.app._scene())  # type: ignore[arg-type]
+        _, head, first, *_ = screen.below("1 spinlocks")
+        for title, _ in table.titles:
+            assert title in head
+        assert first.split()[0] == (table.rows[0].cells[0] if table.rows else table.empty).split()[0]
         await screen.press("tab")
-    assert seen == list(SECTIONS) and screen.app._part == seen[0]
+    assert screen.app._part == next(iter(SECTIONS))
 
 
 async def test_sorting_by_a_column_and_reversing_it(screen: Screen) -> None:
     frames = recorded("memscale", "series 2 run 05")
-
-    def first(screen: Screen) -> str:
-        head = next(index for index, line in enumerate(screen.lines) if line.startswith("Spinlock"))
-        return screen.lines[head + 1]
-
-    await screen.show(*frames)
+    by_grabs = sorted(frames[-1].figures.spinlocks, key=lambda each: each.grabs)
+    await screen.show(frames[-1])
     await screen.press("s", "s", "s", "s")
-    assert "Grabs/s▼" in screen.text
-    most = max(frames[-1].figures.spinlocks, key=lambda each: each.grabs)
-    assert first(screen).startswith(most.name)
+    assert "Grabs/s▼" in screen.text and screen.below("Spinlock")[1].startswith(by_grabs[-1].name)
     await screen.press("r")
-    assert "Grabs/s▲" in screen.text
-    fewest = min(frames[-1].figures.spinlocks, key=lambda each: each.grabs)
-    assert first(screen).startswith(fewest.name)
+    assert "Grabs/s▲" in screen.text and screen.below("Spinlock")[1].startswith(by_grabs[0].name)
 
 
 async def test_a_filter_is_typed_kept_and_removed(screen: Screen) -> None:
     frames = recorded("memscale", "series 2 run 05")
-    await screen.show(*frames)
-    await screen.press("slash", *"log ")
+    await screen.show(frames[-1])
+    # Digits go into the filter and not to the parts.
+    await screen.press("slash", "4")
+    assert screen.app._part == "spinlocks" and "filter: 4" in screen.lines[0]
+    await screen.press("backspace", *"log ")
     assert screen.app.query_one("#filter", Input).display
     await screen.press("enter")
     assert "filter: log" in screen.lines[0]
@@ -159,12 +150,6 @@ async def test_a_filter_is_typed_kept_and_removed(screen: Screen) -> None:
     assert "orders cache" in screen.text and "filter" not in screen.lines[0]
     await screen.press("slash", *"nothing at all", "enter")
     assert "No row contains the filter" in screen.text
-
-
-async def test_digits_go_into_the_filter_and_not_to_the_parts(screen: Screen) -> None:
-    await screen.show(*recorded("memscale", "series 2 run 05"))
-    await screen.press("slash", "4")
-    assert screen.app._part == "spinlocks" and "filter: 4" in screen.lines[0]
 
 
 async def test_pause_stops_the_screen_and_steps_through_what_was_seen(screen: Screen) -> None:
@@ -179,25 +164,22 @@ async def test_pause_stops_the_screen_and_steps_through_what_was_seen(screen: Sc
     await screen.press("comma", "comma", "comma", "comma")
     assert f"PAUSED at {times[0]}" in screen.lines[0]
     await screen.press(*["full_stop"] * 9)
-    assert f"PAUSED at {times[5]}" in screen.lines[0]
+    assert f"PAUSED at {times[-1]}" in screen.lines[0]
     await screen.press("space")
-    assert "PAUSED" not in screen.text and times[5] in screen.lines[0]
+    assert "PAUSED" not in screen.text and times[-1] in screen.lines[0]
 
 
-async def test_enter_shows_what_a_spinlock_protects_and_what_eases_it(screen: Screen) -> None:
-    await screen.show(*recorded("vldb"))
+async def test_enter_shows_what_a_spinlock_protects_and_what_eases_it_and_pools_of_a_cache(
+    screen: Screen,
+) -> None:
+    await screen.show(recorded("vldb")[-1])
     await screen.press("enter")
-    assert "Spinlock addrlockspins" in screen.text
     assert "Protects the hash table of address locks" in screen.text
     assert "exec sp_configure 'lock address spinlock ratio', 5" in screen.text
     await screen.show(recorded("vldb")[-1])
     assert "Spinlock addrlockspins" in screen.text
     await screen.press("escape")
     assert "Spinlock addrlockspins" not in screen.text
-
-
-async def test_enter_shows_the_pools_of_a_cache(screen: Screen) -> None:
-    await screen.show(*recorded("vldb"))
     await screen.press("2", "enter")
     assert "Cache default data cache" in screen.text
     assert "32 partitions" in screen.text and "pool " in screen.text
@@ -215,19 +197,18 @@ async def test_several_servers_are_a_list_with_the_worst_first() -> None:
     idle, storm = recorded("idle")[-1], recorded("storm", "wrong remedy")[-1]
     async with started("A", "B", "C") as screen:
         await screen.show(renamed(idle, "A"), renamed(storm, "B"), failed("C", "no route", "unreachable"))
-        head = next(index for index, line in enumerate(screen.lines) if line.startswith("Server"))
-        rows = screen.lines[head + 1 : head + 4]
+        rows = screen.below("Server")[1:4]
         assert [row.split()[:2] for row in rows] == [["C", "DOWN"], ["B", "SPINS"], ["A", "IDLE"]]
         assert "no route" in rows[0] and "default data cache 59.6%" in rows[1]
         await screen.press("down", "enter")
         assert screen.lines[0].startswith("B  ASE ") and screen.lines[1].startswith("SPINS")
         await screen.press("escape")
-        assert screen.lines[head].startswith("Server")
+        assert screen.below("Server")
 
 
 async def test_a_server_that_fails_says_so_in_one_line_and_recovers(screen: Screen) -> None:
     frames = recorded("storm", "wrong remedy")
-    await screen.show(*frames)
+    await screen.show(frames[-1])
     await screen.show(failed("STORM", "the connection was lost", "lost"))
     assert screen.lines[1] == "DOWN: the connection was lost"
     assert f"Last answer at {clock(frames[-1].sample.at)}" in screen.lines[2]
@@ -239,7 +220,7 @@ async def test_a_server_that_fails_says_so_in_one_line_and_recovers(screen: Scre
 
 async def test_a_change_is_a_line_a_mark_and_a_row(screen: Screen) -> None:
     frames = recorded("vldb")
-    await screen.show(*frames[:-1])
+    await screen.show(*frames[-3:-1])
     assert "Changed" not in screen.text and UNICODE.mark not in screen.text
     await screen.show(changed(frames[-1], "lock address spinlock ratio"))
     assert "option lock address spinlock ratio: 100 → 5" in screen.text
@@ -248,44 +229,37 @@ async def test_a_change_is_a_line_a_mark_and_a_row(screen: Screen) -> None:
     assert screen.text.count("option lock address spinlock ratio: 100 → 5") == 2
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (132, 50), (200, 60), (20, 5)])
-async def test_the_terminal_may_have_any_size(screen: Screen, size: tuple[int, int]) -> None:
-    await screen.show(*recorded("memscale", "series 2 run 05"))
-    await screen.resize(*size)
-    assert len(screen.lines) == size[1] and max(map(len, screen.lines)) <= size[0]
-    assert screen.lines[1].startswith("CONTENDED: spinlock system tables cache"[: size[0] - 1])
-    # No line takes two, and the table has room as soon as there is any.
-    assert screen.lines[2].startswith(("Time goes to: ", "1 spinlocks"[: size[0] - 1]))
-    assert size[1] < 10 or any(line.startswith("Spinlock ") for line in screen.lines)
-    assert any(line.startswith("system tables cache"[: size[0] - 1]) for line in screen.lines[2:])
-    # The strip of engines uses the width: all of them, or groups.
+async def test_the_terminal_may_have_any_size(screen: Screen) -> None:
+    await screen.show(recorded("memscale", "series 2 run 05")[-1])
+    for width, height in [(80, 24), (40, 10), (132, 50), (200, 60), (20, 5)]:
+        await screen.resize(width, height)
+        lines = screen.lines
+        assert len(lines) == height and max(map(len, lines)) <= width
+        assert lines[1].startswith("CONTENDED: spinlock system tables cache"[: width - 1])
+        # No line takes two, and the table has room as soon as there is any.
+        assert lines[2].startswith(("Time goes to: ", "1 spinlocks"[: width - 1]))
+        assert height < 10 or screen.below("Spinlock ")
+        assert any(line.startswith("system tables cache"[: width - 1]) for line in lines[2:])
+        # A tall one shows the other parts below.
+        assert ("Wait event" in screen.text) == (height >= 50)
     await screen.resize(*SIZE)
     assert screen.lines[-1].startswith("q quit")
 
 
-async def test_a_tall_terminal_shows_the_other_parts_below(screen: Screen) -> None:
-    await screen.show(*recorded("storm", "lock storm"))
-    assert "waiting for a lock" not in screen.text
-    await screen.resize(100, 50)
-    assert "waiting for a lock" in screen.text and "spid " in screen.text
-
-
-async def test_without_colours_there_are_none_and_the_words_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+@pytest.mark.parametrize("colours", [True, False])
+async def test_colours_only_repeat_what_words_say(monkeypatch: pytest.MonkeyPatch, colours: bool) -> None:
+    if not colours:
+        monkeypatch.setenv("NO_COLOR", "1")
     async with started(SERVER) as screen:
-        await screen.show(*recorded("storm", "wrong remedy"))
-        assert screen.styles() <= {"default"}
+        await screen.show(recorded("storm", "wrong remedy")[-1])
+        shown = screen.styles() - {"default"}
+        assert len(shown) > 2 if colours else not shown
         assert "SPINS: " in screen.text and "Contention" in screen.text
-
-
-async def test_with_colours_the_hottest_spinlock_has_one(screen: Screen) -> None:
-    await screen.show(*recorded("storm", "wrong remedy"))
-    assert len(screen.styles() - {"default"}) > 2
 
 
 async def test_a_terminal_without_unicode_gets_ascii() -> None:
     async with started(SERVER, characters=ASCII) as screen:
-        await screen.show(*recorded("storm", "lock storm"))
+        await screen.show(*recorded("storm", "lock storm")[-3:])
         for key in "12345678":
             await screen.press(key)
             inside = [line for line in screen.lines if not line.endswith(("▁", "▂", "▃", "▄", "▅", "▆", "▇"))]
@@ -293,7 +267,7 @@ async def test_a_terminal_without_unicode_gets_ascii() -> None:
 
 
 async def test_an_answer_that_is_late_is_said_while_it_is_waited_for(screen: Screen) -> None:
-    await screen.show(*recorded("storm", "wrong remedy"))
+    await screen.show(recorded("storm", "wrong remedy")[-1])
     assert "no answer" not in screen.text
     screen.app._arrived[SERVER] -= 9.0
     screen.app._show_title()
@@ -315,22 +289,23 @@ async def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None
         await screen.press("4")
         assert "\x1b" not in screen.text and "\x07" not in screen.text
         assert r"\x1b[31mred\x07 [bold]x[/] 表空間" in screen.text
-        head = next(index for index, line in enumerate(screen.lines) if line.startswith("Spid"))
-        at = screen.lines[head].index("Doing")
-        assert cell_len(screen.lines[head + 2].partition(" lock ")[0]) + 1 == at
+        head, _, row, *_ = screen.below("Spid")
+        assert cell_len(row.partition(" lock ")[0]) + 1 == head.index("Doing")
 
 
 async def test_enter_opens_a_blocker_and_keys_of_pg_activity_choose_and_sort() -> None:
     frames = recorded("storm", "lock storm")
+    snapshot = frames[-1].sample.sessions
+    assert snapshot
+    head = blocking_trees(snapshot.sessions)[0].session.spid
     async with started(SERVER, size=(200, 60)) as screen:
-        await screen.show(*frames)
+        await screen.show(frames[-1])
         await screen.press("f3")
         assert screen.app._part == "blocking"
-        head = blocking_trees(sessions(frames[-1]))[0].session.spid
         await screen.press("enter")
         assert f"Session {head}" in screen.text and f"kill {head}" in screen.text
         assert screen.feed.looked_at == head and "none, or not read yet" in screen.text
-        waited = replace(snapshot(frames[-1]), waits=(replace(WAITS, spid=head),))
+        waited = replace(snapshot, waits=(replace(WAITS, spid=head),))
         await screen.show(replace(frames[-1], sample=replace(frames[-1].sample, sessions=waited)))
         assert "waiting for a lock" in screen.text and "in 5s" in screen.text and "1m30s" in screen.text
         await screen.press("escape", "f1", "t")
@@ -351,16 +326,47 @@ async def test_thousands_of_sessions_are_cut_to_what_can_be_drawn(screen: Screen
     assert table.row_count == 1 and "1999" in screen.text
 
 
-def snapshot(shown: Frame) -> Snapshot:
-    assert shown.sample.sessions
-    return shown.sample.sessions
-
-
-def sessions(shown: Frame) -> tuple[Session, ...]:
-    return snapshot(shown).sessions
-
-
 async def test_quitting_stops_the_feed() -> None:
     async with started(SERVER) as screen:
         await screen.press("q")
     assert screen.feed.stopped
+
+
+# The pictures of docs/top.md
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_up_to_date_and_asks_no_server_for_anything(name: str) -> None:
+    """Else: python -m tests.exporter.top.pictures."""
+    svg = (FOLDER / f"{name}.svg").read_text()
+    assert words(svg) == words(draw(PICTURES[name]))
+    assert not re.findall(r"url\([^#]", svg) and "@font-face" not in svg
+    assert f"](images/{name}.svg)" in (DOCS / "top.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "guilty", "contention"),
+    [
+        ("top-memscale", "contended", "system tables cache", 0.856),
+        ("top-vldb", "spinning", "addrlockspins", 0.883),
+        ("top-storm", "spinning", "default data cache", 0.596),
+    ],
+)
+def test_the_first_screen_names_the_spinlock_of_the_scenario(
+    name: str, state: str, guilty: str, contention: float
+) -> None:
+    """As docs/scenarios.md and docs/case-studies.md have it."""
+    text = " ".join(words((FOLDER / f"{name}.svg").read_text()))
+    assert f"Hottest spinlock: {guilty} {contention:.1%} contention" in re.sub(" +", " ", text)
+    diagnosis = recorded(PICTURES[name].scenario, PICTURES[name].step)[-1].diagnosis
+    assert diagnosis.state == state
+    assert guilty in "".join(each.subject.name for each in diagnosis.findings if each.subject)
+
+
+def test_a_lock_storm_deadlocks_and_names_who_blocks_whom() -> None:
+    shown = recorded("storm", "lock storm")[-1]
+    assert [each.name for each in shown.diagnosis.findings][:2] == ["deadlocks", "blocked"]
+    blocker = shown.diagnosis.findings[1].subject
+    assert blocker and blocker.kind == "spid" and shown.sample.sessions
+    blocked = {each.spid: each.blocked_by for each in shown.sample.sessions.sessions}
+    assert int(blocker.name) in blocked.values() and not blocked.get(int(blocker.name))

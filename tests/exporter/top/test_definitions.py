@@ -1,32 +1,12 @@
-"""What top takes from elsewhere equals what it was taken from."""
+"""Top reads what it shows, and what the diagnosis needs."""
 
 import re
 
 from tests.paths import REPOSITORY
 
-from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.top import figures, sampling
-
-RULES = REPOSITORY / "alerts" / "rules"
-
-
-def expression(rule: str) -> str:
-    """The expression of a recording rule."""
-    found = [
-        each["expr"]
-        for path in RULES.glob("*.yaml")
-        for group in load_yaml(path.read_text())["groups"]
-        for each in group["rules"]
-        if each.get("record") == rule
-    ]
-    assert len(found) == 1
-    return str(found[0])
-
-
-def test_busy_modes_are_those_of_the_rules() -> None:
-    assert f'mode=~"{"|".join(figures.BUSY)}"' in expression("ase:cpu_busy:ratio_rate1m")
+from ase_exporter.top import sampling
 
 
 def test_every_collector_and_metric_that_is_named_exists() -> None:

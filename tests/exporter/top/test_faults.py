@@ -2,8 +2,9 @@
 
 import json
 import queue
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.exporter.clocks import ShiftedClock, opener
@@ -14,18 +15,30 @@ from tests.planted import DATABASE
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Config, Scrape, Target
-from ase_exporter.top.as_json import as_json
-from ase_exporter.top.frames import frame
+from ase_exporter.top.feed import LiveFeed
+from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.plain import as_json
 from ase_exporter.top.samples import Sample
-from ase_exporter.top.sampling import TargetSampler, Watcher
+from ase_exporter.top.sampling import TargetSampler
 
 PAUSE = 48.0
+Make = Callable[..., TargetSampler]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Simulated]:
+    with run("16.0 SP04", "quiet-oltp") as started:
+        yield started
 
 
 @pytest.fixture
-def server() -> Iterator[Simulated]:
-    with run("16.0 SP04", "quiet-oltp") as started:
-        yield started
+def server(shared: Simulated) -> Iterator[Simulated]:
+    """The server, without faults afterwards."""
+    yield shared
+    faults = shared.faults
+    faults.refuse = faults.hang = False
+    faults.only = ""
+    shared.drop()
 
 
 @pytest.fixture
@@ -33,34 +46,26 @@ def clock() -> ShiftedClock:
     return ShiftedClock()
 
 
-def sampler_of(
-    server: Simulated,
-    clock: ShiftedClock,
-    *,
-    user: str = "monitor",
-    password: str = PASSWORD,
-    timeout: float = 60.0,
-    interval: float = 2.0,
-) -> TargetSampler:
-    target = Target(name="ONE", host=server.address[0], port=server.address[1])
-    config = Config(
-        targets=(target,),
-        auth={"default": Auth(user=user, password=password)},
-        scrape=Scrape(connect_timeout=timeout, timeout=timeout),
-    )
-    return TargetSampler(
-        config,
-        target,
-        catalogue(),
-        interval,
-        clock=clock.clock,
-        open_connection=opener(clock.clock),
-    )
-
-
-@pytest.fixture(autouse=True)
-def pause(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def sampler_of(server: Simulated, clock: ShiftedClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """A function that makes samplers of the server, which are closed at the end."""
     monkeypatch.setattr(TIMING, "login_pause", (PAUSE, PAUSE))
+    made = []
+
+    def sampler(user: str = "monitor", password: str = PASSWORD, interval: float = 2.0) -> TargetSampler:
+        target = Target(name="ONE", host=server.address[0], port=server.address[1])
+        config = Config(
+            targets=(target,),
+            auth={"default": Auth(user=user, password=password)},
+            scrape=Scrape(connect_timeout=60.0, timeout=60.0),
+        )
+        seams: Any = {"clock": clock.clock, "open_connection": opener(clock.clock)}
+        made.append(TargetSampler(config, target, catalogue(), interval, **seams))
+        return made[-1]
+
+    yield sampler
+    for each in made:
+        each.close()
 
 
 def line(sample: Sample) -> str:
@@ -77,51 +82,32 @@ def recovers(sampler: TargetSampler, clock: ShiftedClock) -> bool:
     return frame(sampler.take()).figures.transactions is not None
 
 
-def test_a_lost_connection_is_a_line_and_the_next_sample_logs_in_again(
-    server: Simulated, clock: ShiftedClock
+def test_a_server_that_goes_refuses_or_hangs_is_a_line_and_is_asked_again(
+    server: Simulated, clock: ShiftedClock, sampler_of: Make
 ) -> None:
-    sampler = sampler_of(server, clock)
+    sampler = sampler_of()
     assert recovers(sampler, clock)
     server.drop()
     lost = sampler.take()
-    assert lost.kind == "lost" and line(lost).startswith("DOWN: ")
-    assert lost.series == {}
-    assert recovers(sampler, clock)
-    sampler.close()
-
-
-def test_a_server_that_refuses_connections_is_asked_again_at_each_interval(
-    server: Simulated, clock: ShiftedClock
-) -> None:
-    sampler = sampler_of(server, clock)
+    assert lost.kind == "lost" and line(lost).startswith("DOWN: ") and lost.series == {}
     assert recovers(sampler, clock)
     server.faults.refuse = True
     server.drop()
     assert all(line(sampler.take()).startswith("DOWN: ") for _ in range(3))
     server.faults.refuse = False
     assert recovers(sampler, clock)
-    sampler.close()
-
-
-def test_a_server_that_hangs_costs_a_sample_no_more_than_its_timeout(
-    server: Simulated, clock: ShiftedClock
-) -> None:
-    sampler = sampler_of(server, clock, timeout=60.0)
-    assert recovers(sampler, clock)
-    sampler.timeout = 1.0
-    server.faults.hang = True
+    # A sample costs no more than its timeout.
+    sampler.timeout, server.faults.hang = 1.0, True
     hung = sampler.take()
     assert hung.kind == "deadline" and line(hung) == "DOWN: no answer within 1 s"
-    server.faults.hang = False
-    sampler.timeout = 60.0
+    sampler.timeout, server.faults.hang = 60.0, False
     assert recovers(sampler, clock)
-    sampler.close()
 
 
 def test_a_wrong_password_is_tried_no_more_often_than_serve_tries_it(
-    server: Simulated, clock: ShiftedClock
+    clock: ShiftedClock, sampler_of: Make
 ) -> None:
-    sampler = sampler_of(server, clock, password="wrong")
+    sampler = sampler_of(password="wrong")
     first = sampler.take()
     assert first.kind == "login_failed"
     for _ in range(5):
@@ -134,18 +120,17 @@ def test_a_wrong_password_is_tried_no_more_often_than_serve_tries_it(
         sampler.take()
     assert sampler._scraper.cost.connects == LOGIN_ATTEMPTS
     assert DATABASE not in as_json(frame(sampler.take()))
-    sampler.close()
 
 
-def test_a_login_without_mon_role_is_told_what_is_missing(server: Simulated, clock: ShiftedClock) -> None:
-    sampler = sampler_of(server, clock, user="nobody")
-    text = line(sampler.take())
+def test_a_login_without_mon_role_is_told_what_is_missing(sampler_of: Make) -> None:
+    text = line(sampler_of(user="nobody").take())
     assert text.startswith("NOT KNOWN: ") and "ase-exporter check" in text
-    sampler.close()
 
 
-def test_one_collector_that_fails_costs_its_part_alone(server: Simulated, clock: ShiftedClock) -> None:
-    sampler = sampler_of(server, clock)
+def test_one_collector_that_fails_costs_its_part_alone(
+    server: Simulated, clock: ShiftedClock, sampler_of: Make
+) -> None:
+    sampler = sampler_of()
     assert recovers(sampler, clock)
     server.faults.hang, server.faults.only = True, "monDeviceIO"
     sampler.timeout = 2.0
@@ -153,26 +138,20 @@ def test_one_collector_that_fails_costs_its_part_alone(server: Simulated, clock:
     shown = frame(sampler.take())
     assert not shown.sample.error and shown.sample.missing["devices"] == "deadline"
     assert shown.figures.devices == () and shown.figures.connections is not None
-    server.faults.hang = False
-    sampler.close()
 
 
-def test_a_watcher_delivers_at_its_interval_and_stops_when_asked(
-    server: Simulated, clock: ShiftedClock
-) -> None:
-    samples: queue.Queue[Sample] = queue.Queue()
-    watcher = Watcher(sampler_of(server, clock, interval=0.05), samples.put)
-    watcher.start()
-    times = [samples.get(timeout=60).monotonic for _ in range(4)]
-    watcher.stop(60)
+def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated, sampler_of: Make) -> None:
+    frames: queue.Queue[Frame] = queue.Queue()
+    feed = LiveFeed([sampler_of(interval=0.05)])
+    feed.start(frames.put)
+    found = [frames.get(timeout=60) for _ in range(4)]
+    feed.stop()
+    feed.threads[0].join(60)
     server.drained()
+    times = [each.sample.monotonic for each in found]
     assert all(later - earlier >= 0.05 for earlier, later in pairwise(times))
-    assert not watcher._thread.is_alive()
-
-
-def test_what_is_not_known_is_null_in_json(server: Simulated, clock: ShiftedClock) -> None:
-    sampler = sampler_of(server, clock)
-    content = json.loads(as_json(frame(sampler.take())))
+    assert not feed.threads[0].is_alive()
+    # What is not known yet is null in JSON.
+    content = json.loads(as_json(found[0]))
     assert content["cpu_busy"] is None and content["spinning"] is None and content["hottest"] is None
     assert content["error"] is None and content["state"] == "starting"
-    sampler.close()

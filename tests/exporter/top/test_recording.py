@@ -1,25 +1,29 @@
-"""A recording, shown again, gives the figures that were on the screen."""
+"""A recording, shown again, gives the figures that were on the screen; a report has what was recorded."""
 
 import gzip
 import json
 import queue
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.exporter.capture.recorded import SPEED
 from tests.exporter.capture.recorded import record as record_capture
+from tests.exporter.commands.command_line import Run
 from tests.exporter.top.watching import catalogue, one_step, watched
 
 from ase_exporter.capture import stream
 from ase_exporter.capture.file import Capture, CaptureHeader, Execution, Failure, Result, dump, load
 from ase_exporter.capture.session import Plan
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
+from ase_exporter.diagnosis.load_profile import COUNTERS, LoadCounter, load_profile
 from ase_exporter.errors import UserError
 from ase_exporter.sessions.session import Session
-from ase_exporter.top.frames import Frame, History
+from ase_exporter.top import recording_report
+from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.recording import Recording, ReplayFeed
-from ase_exporter.top.scene import Scene
+from ase_exporter.top.samples import Sample
 from ase_exporter.top.text import glyphs
 from ase_exporter.top.view import SECTIONS
 from ase_simulator.replay.file import read_capture
@@ -46,10 +50,18 @@ def replayed(path: Path) -> list[Frame]:
     return list(ReplayFeed(path, catalogue()).frames())
 
 
-def test_replayed_figures_equal_those_that_were_shown(tmp_path: Path) -> None:
-    path = tmp_path / "incident.capture.gz"
+@pytest.fixture(scope="module")
+def storm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Frame]]:
+    """A recording of two minutes in which sessions block each other, and what was shown."""
+    folder = tmp_path_factory.mktemp("recording")
+    path = folder / "incident.capture.gz"
+    step = one_step("storm", "lock storm", folder)
     # Intervals that differ, and collectors that are not due in every scrape.
-    live = recorded(path, one_step("storm", "lock storm", tmp_path), *[2.0] * 6, 11.0, *[2.0] * 3, 61.0, 2.0)
+    return path, recorded(path, step, *[2.0] * 6, 11.0, *[2.0] * 3, 61.0, 2.0)
+
+
+def test_replayed_figures_equal_those_that_were_shown(storm: tuple[Path, list[Frame]]) -> None:
+    path, live = storm
     again = replayed(path)
     assert [figures(each) for each in again] == [figures(each) for each in live]
     assert live[-1].figures.spinlocks and live[-1].figures.spaces
@@ -89,16 +101,23 @@ def test_the_file_is_a_capture_for_all_other_tools(tmp_path: Path) -> None:
     assert len(read_capture(path)) == len(capture.statements)
 
 
-def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
+def test_a_capture_of_the_other_command_can_be_shown_and_reported_on(tmp_path: Path) -> None:
     path = tmp_path / "mine.capture.gz"
     capture = record_capture("16.0 SP04", "quiet-oltp", Plan(3, 0.25))
-    path.write_bytes(dump(capture))
+    # In the server's time, which passes faster than that of the capture.
+    statements = [replace(each, at=(each.at or 0.0) * SPEED) for each in capture.statements]
+    path.write_bytes(dump(Capture(capture.header, statements)))
     first, second, third = replayed(path)
     assert first.figures.spinlocks == () and second.figures.spinlocks and third.figures.spinlocks
     assert third.figures.spaces and third.sample.missing["rep_senders"] == "not recorded"
     scene = Scene(third, History(), glyphs("ascii"), 100)
     for name in ("sessions", "blocking", "statements"):
         assert "this recording has no sessions" in SECTIONS[name](scene).empty
+    assert "this recording has no sessions" in recording_report.recording_page(path, catalogue())
+    first_scrape = [each for each in statements if each.scrape <= 1]
+    path.write_bytes(dump(Capture(replace(capture.header, scrapes=1), first_scrape)))
+    with pytest.raises(UserError, match="two samples or more"):
+        recording_report.recording_page(path, catalogue())
 
 
 @pytest.mark.parametrize("scrapes", [0, 1, 2, 5])
@@ -151,38 +170,23 @@ def test_a_recording_never_overwrites_a_file(tmp_path: Path) -> None:
     assert path.read_text() == "kept"
 
 
-def damaged(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_another_file_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    recorded(path, "idle", 2.0)
+    whole = path.read_bytes()
+    CaptureWriter(path, HEADER).close()
+    for content, said in (
         (b"no gzip", "not a capture: expected a complete gzip file"),
+        (whole[: len(whole) // 2], "expected a complete gzip file"),
         (gzip.compress(b"{}\n"), "line 1: expected a line of a capture: .*`format`"),
         (gzip.compress(b"\xff\n"), "not a capture: expected UTF-8 text"),
         (gzip.compress(b""), "not a complete capture"),
-    ],
-    ids=["no gzip", "no capture", "no text", "nothing"],
-)
-def test_another_file_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
-    path = tmp_path / "x.capture.gz"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=said) as caught:
-        ReplayFeed(path, catalogue())
-    assert "\n" not in str(caught.value)
-
-
-def test_damage_in_the_middle_and_an_empty_recording_are_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "x.capture.gz"
-    recorded(path, "idle", 2.0)
-    damaged(path)
-    with pytest.raises(UserError, match="expected a complete gzip file"):
-        ReplayFeed(path, catalogue())
-    CaptureWriter(path, HEADER).close()
-    with pytest.raises(UserError, match="expected at least one scrape"):
-        ReplayFeed(path, catalogue())
+        (path.read_bytes(), "expected at least one scrape"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=said) as caught:
+            ReplayFeed(path, catalogue())
+        assert "\n" not in str(caught.value)
 
 
 def test_the_reader_and_the_stream_reader_say_the_same_of_a_wrong_end(tmp_path: Path) -> None:
@@ -220,3 +224,58 @@ def test_errors_of_logins_are_recorded_without_the_password(tmp_path: Path) -> N
     path.write_bytes(dump(Capture(HEADER, [statement])))
     (only,) = replayed(path)
     assert only.diagnosis.sentence.startswith("DOWN: ") and "Login failed." in only.diagnosis.sentence
+
+
+# The report
+
+
+def test_load_is_the_growth_of_the_counters(storm: tuple[Path, list[Frame]]) -> None:
+    feed = ReplayFeed(storm[0], catalogue())
+    samples = [sample for sample, _ in feed.moments()]
+    _, _, rates = recording_report.read_recording(feed)
+    for counter in COUNTERS:
+        first, last = (_total(each, counter) for each in (samples[0], samples[-1]))
+        seconds = samples[-1].series[counter.metric].last.at - samples[0].series[counter.metric].last.at
+        assert rates[counter.title] == pytest.approx((last - first) / seconds), counter
+    shown = {each.title: each for each in load_profile(rates)}
+    assert shown["transactions"].per_transaction == 1.0
+    assert 0 < (shown["CPU seconds"].per_second or 0.0) < 16
+
+
+def _total(sample: Sample, counter: LoadCounter) -> float:
+    """Of a counter at a moment; of CPU time that of two modes out of three."""
+    modes = ("user", "system") if counter.title == "CPU seconds" else (None, *counter.modes)
+    return sum(value for labels, value in sample.values(counter.metric) if labels.get("mode") in modes)
+
+
+def test_what_is_not_known_is_not_shown_as_nothing() -> None:
+    assert all(each.per_second is each.per_transaction is None for each in load_profile({}))
+    (reads,) = [each for each in load_profile({"logical reads": 5.0}) if each.title == "logical reads"]
+    assert (reads.per_second, reads.per_transaction) == (5.0, None)
+    assert load_profile({COUNTERS[0].title: 0.0})[0].per_transaction is None
+
+
+def test_the_page_names_statements_objects_and_blockers(
+    run: Run, tmp_path: Path, storm: tuple[Path, list[Frame]]
+) -> None:
+    output = tmp_path / "report.html"
+    done = run("report", "--recording", str(storm[0]), "--output", str(output))
+    assert done.returncode == 0, done.stderr
+    page = output.read_text()
+    for shown in (
+        "new_order",
+        "shop..stock",
+        "exclusive row",
+        "waiting for a lock",
+        "shop_log01",
+        "per transaction",
+    ):
+        assert shown in page, shown
+    assert "Not known" not in page and "http" not in page.partition("</style>")[2]
+
+
+@pytest.mark.parametrize("more", [["--fleet"], ["--target", "A"], ["--prometheus", "http://127.0.0.1:9"]])
+def test_a_recording_is_read_alone(run: Run, more: list[str]) -> None:
+    done = run("report", "--recording", "x.capture.gz", *more)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "--recording: is read alone" in done.stderr

@@ -10,6 +10,7 @@ from ase_exporter.top.text import (
     ABSENT,
     ASCII,
     UNICODE,
+    Glyphs,
     count,
     duration,
     glyphs,
@@ -32,32 +33,19 @@ def test_a_count_has_five_characters_at_most_and_is_right_to_a_few_percent(numbe
     assert value == pytest.approx(number, rel=0.051, abs=0.0051)
 
 
-@pytest.mark.parametrize("text", [count(None), count(math.nan), percent(None), size(None), duration(None)])
-def test_what_is_not_known_is_a_dash(text: str) -> None:
-    assert text == ABSENT
+def test_what_is_not_known_is_a_dash() -> None:
+    assert {count(None), count(math.nan), percent(None), size(None), duration(None)} == {ABSENT}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0s"),
-        (12e-6, "12us"),
-        (0.0034, "3.4ms"),
-        (8, "8s"),
-        (1.5, "1.5s"),
-        (125, "2m05s"),
-        (11400, "3h10m"),
-    ],
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+def test_durations() -> None:
+    texts = {0: "0s", 12e-6: "12us", 0.0034: "3.4ms", 8: "8s", 1.5: "1.5s", 125: "2m05s", 11400: "3h10m"}
+    assert {seconds: duration(seconds) for seconds in texts} == texts
 
 
 @given(st.floats(0, 1), st.sampled_from([UNICODE, ASCII]))
-def test_a_level_grows_with_its_share(share: float, characters: object) -> None:
-    levels = UNICODE.levels if characters is UNICODE else ASCII.levels
-    found = level(share, UNICODE if characters is UNICODE else ASCII)
-    assert abs(levels.index(found) - share * len(levels)) <= 1
+def test_a_level_grows_with_its_share(share: float, characters: Glyphs) -> None:
+    place = characters.levels.index(level(share, characters))
+    assert abs(place - share * len(characters.levels)) <= 1
 
 
 @given(st.lists(SHARES, max_size=40), st.data())
@@ -81,16 +69,6 @@ def test_engines_fit_any_width_and_none_is_lost(shares: list[float | None], widt
     assert not shares or found[0] == (pytest.approx(sum(known) / len(known)) if known else None)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "expected"),
-    [
-        ("utf-8", UNICODE),
-        ("UTF8", UNICODE),
-        ("ascii", ASCII),
-        ("latin-1", ASCII),
-        (None, ASCII),
-        ("x", ASCII),
-    ],
-)
-def test_characters_are_those_that_the_encoding_has(encoding: str | None, expected: object) -> None:
-    assert glyphs(encoding) is expected
+def test_characters_are_those_that_the_encoding_has() -> None:
+    assert all(glyphs(encoding) is UNICODE for encoding in ("utf-8", "UTF8"))
+    assert all(glyphs(encoding) is ASCII for encoding in ("ascii", "latin-1", None, "x"))

@@ -7,10 +7,9 @@ import pytest
 from tests.incidents.running import Site, incidents, take
 
 from ase_exporter.top import frames
-from ase_exporter.top.frames import Frame, Framer, History
+from ase_exporter.top.frames import Frame, Framer, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.samples import Sample
-from ase_exporter.top.scene import Scene
 from ase_exporter.top.text import UNICODE
 
 
@@ -29,8 +28,8 @@ def shown(samples: Sequence[Sample]) -> list[Frame]:
 def text(frame: Frame) -> str:
     history = History()
     history.append(frame)
-    scene = Scene(frame, history, UNICODE)
-    return "\n".join([title(scene) + baseline(scene), *(line.plain for line in header(scene, 500))])
+    scene = Scene(frame, history, UNICODE, 500)
+    return "\n".join([title(scene) + baseline(scene), *(line.plain for line in header(scene))])
 
 
 @pytest.mark.parametrize(

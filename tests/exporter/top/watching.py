@@ -20,7 +20,7 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
-from ase_exporter.top import gathering
+from ase_exporter.top.feed import advice_catalogue
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.recording import Recording
 from ase_exporter.top.sampling import SCREEN, CollectorChoice, TargetSampler
@@ -129,7 +129,7 @@ def watched(
         sampler = TargetSampler(
             config,
             target,
-            catalogue() if selection is SCREEN else gathering.advice_catalogue(),
+            catalogue() if selection is SCREEN else advice_catalogue(),
             interval,
             timeout=LONG,
             clock=clock,
