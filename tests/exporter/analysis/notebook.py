@@ -26,7 +26,7 @@ def executed(story: Story) -> Any:
         "START": str(story.start),
         "END": str(story.end),
     }
-    options = {"timeout": SECONDS, "kernel_name": "python3", "extra_arguments": ["--log-level=ERROR"]}
+    options: Any = {"timeout": SECONDS, "kernel_name": "python3", "extra_arguments": ["--log-level=ERROR"]}
     with patch.dict(os.environ, given):
         NotebookClient(notebook, **options).execute()
     return notebook
