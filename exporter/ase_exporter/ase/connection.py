@@ -20,7 +20,7 @@ import pyodbc
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.database_error import DatabaseError as DatabaseError
 from ase_exporter.ase.database_error import login_error
-from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to
+from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to, open_sockets
 from ase_exporter.ase.gil_scheduler import gil_scheduler
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
@@ -83,7 +83,7 @@ class Connection:
         self.cost = Cost()
         self._counted_bytes = 0
         decode_text(raw, DEFAULT)
-        driver_socket.keep()
+        open_sockets.add(driver_socket)
 
     @classmethod
     def open(
@@ -291,7 +291,7 @@ class Connection:
     def close(self) -> None:
         """Log out. Does not wait for a server that does not answer."""
         self.count_received()
-        self._socket.release()
+        open_sockets.discard(self._socket)
         limit = self._monotonic() + TIMING.cancel_grace
         with (
             self._watchdog.guard((limit, self._socket.shut_down)),

@@ -1,12 +1,12 @@
 """DatabaseError: what can go wrong with a server, classified from the driver's error texts."""
 
-import csv
 import os
 import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.errors import AseExporterError
 from ase_exporter.untrusted.entry import one_line
 
@@ -44,8 +44,7 @@ _FREETDS_MESSAGES = range(20000, 21000)
 
 @cache
 def _messages() -> dict[int, dict[str, str]]:
-    with Path(__file__).with_name("messages.csv").open(newline="", encoding="utf-8") as file:
-        return {int(row["number"]): row for row in csv.DictReader(file)}
+    return {int(row["number"]): row for row in shipped_rows(Path(__file__).with_name("messages.csv"))}
 
 
 def known_of_message(number: int | None, column: Literal["kind", "reason", "names_database"]) -> str:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 # struct tcp_info of linux/tcp.h: tcpi_bytes_received, an u64.
 _BYTES_RECEIVED = struct.Struct("=128xQ")
 
-# The sockets of open connections.
-_known: set["DriverSocket"] = set()
+# The sockets of open connections, and of logins whose answer is awaited.
+open_sockets: set["DriverSocket"] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,6 @@ class DriverSocket:
 
     descriptor: int = field(compare=False)
     inode: int
-
-    def keep(self) -> None:
-        """Mark it as the socket of an open connection."""
-        _known.add(self)
-
-    def release(self) -> None:
-        """Unmark it before its connection is closed."""
-        _known.discard(self)
 
     def received(self) -> int:
         """Bytes received so far; 0 if the socket is gone."""
@@ -105,7 +97,7 @@ def _new_socket(descriptor: int, address: tuple[str, int]) -> DriverSocket | Non
     except OSError:
         return None
     found = DriverSocket(descriptor, status.st_ino)
-    if not stat.S_ISSOCK(status.st_mode) or found in _known:
+    if not stat.S_ISSOCK(status.st_mode) or found in open_sockets:
         return None
     return found if _peer(descriptor) == address else None
 

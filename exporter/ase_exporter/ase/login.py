@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
 from ase_exporter.ase.database_error import DatabaseError, Kind
-from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to
+from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to, open_sockets
 from ase_exporter.ase.login_ledger import (
     BUSY,
     DIRECTORIES,
@@ -196,7 +196,7 @@ class UnansweredLogin:
         self._own = own
         self._clock = clock
         self._mark = DriverSocket(own.fileno(), os.fstat(own.fileno()).st_ino)
-        self._mark.keep()
+        open_sockets.add(self._mark)
         self.max_wait = MAX_WAIT
         self._received = b""
         self._since = clock.monotonic()
@@ -222,7 +222,7 @@ class UnansweredLogin:
 
     def close(self) -> None:
         """Give up waiting."""
-        self._mark.release()
+        open_sockets.discard(self._mark)
         self._own.close()
 
     def _outcome(self) -> Outcome:

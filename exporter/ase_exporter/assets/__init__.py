@@ -3,6 +3,7 @@
 In a checkout the directories are symbolic links to where the files are maintained; a wheel holds copies.
 """
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -17,3 +18,9 @@ def load_yaml(text: str) -> Any:
     import yaml  # The web process has no use for it.
 
     return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def shipped_rows(file: Path) -> list[dict[str, str]]:
+    """The lines of a CSV file of ours, by column."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))

@@ -1,6 +1,5 @@
 """How the tables of one server differ from what the catalogue expects: types of columns, and columns unknown to it."""
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,12 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
-
-# Documented columns that no collector reads: labels of single processes, texts, plans, obsolete columns.
-_NOT_EXPORTED = Path(__file__).with_name("not_exported.csv")
 
 _NUMBER_TYPE = re.compile(
     r"u?(small|big)?int|u?intn|tinyint|bit|real|(float|decimal|numeric|money)n?|smallmoney"
@@ -104,8 +101,6 @@ def _base_type(kind: str) -> str:
 
 @cache
 def documented_columns() -> Mapping[str, frozenset[str]]:
-    """The documented columns that no collector reads, by table, in lower case."""
-    with _NOT_EXPORTED.open(newline="", encoding="utf-8") as file:
-        return {
-            row["table"].lower(): frozenset(row["columns"].lower().split()) for row in csv.DictReader(file)
-        }
+    """The documented columns that no collector reads, by table, in lower case: of single processes, texts, plans."""
+    rows = shipped_rows(Path(__file__).with_name("not_exported.csv"))
+    return {row["table"].lower(): frozenset(row["columns"].lower().split()) for row in rows}

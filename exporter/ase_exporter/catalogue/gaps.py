@@ -1,12 +1,12 @@
 """Gaps: what this login cannot read, which metrics are missing for it, and the SQL that fixes it."""
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
@@ -84,8 +84,8 @@ def _lost_metrics(collector: Collector, facts: ServerFacts) -> dict[str, str]:
 @cache
 def _prices() -> dict[str, tuple[str, str]]:
     """The value that switches an option on, '' for a feature that nobody wants for its metrics, and what that costs."""
-    with Path(__file__).with_name("prices.csv").open(newline="", encoding="utf-8") as file:
-        return {row["option"]: (row["value"], row["price"]) for row in csv.DictReader(file)}
+    rows = shipped_rows(Path(__file__).with_name("prices.csv"))
+    return {row["option"]: (row["value"], row["price"]) for row in rows}
 
 
 def _causes(collector: Collector, facts: ServerFacts, login: str) -> Iterable[_Cause]:

@@ -1,13 +1,12 @@
 """The label values of a table's rows, and their translations, such as of the id of a wait event to its description."""
 
-import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Label, Lookup
 from ase_exporter.metrics.columns import Columns
@@ -71,10 +70,9 @@ def _maker(label: Label, columns: Sequence[str], facts: ServerFacts) -> Callable
 
 
 @cache
-def _table(name: str) -> list[tuple[str, str]]:
+def _table(name: str) -> list[tuple[str, ...]]:
     """The lines of a CSV file beside this one; the first match counts."""
-    with Path(__file__).with_name(name).open(newline="", encoding="utf-8") as file:
-        return [(first, second) for first, second in islice(csv.reader(file), 1, None)]
+    return [tuple(row.values()) for row in shipped_rows(Path(__file__).with_name(name))]
 
 
 def log_problem(text: str) -> str:

@@ -89,14 +89,12 @@ class RowSeries:
         return summed
 
 
+@dataclass(slots=True, eq=False)
 class SeriesTexts:
     """Series in order, with the text of their labels, which is kept as long as they are the same."""
 
-    __slots__ = ("_labels", "series")
-
-    def __init__(self, series: list[LabelValues]) -> None:
-        self.series = series
-        self._labels: dict[tuple[ByLabel | None, ...], SeriesLabels] = {}
+    series: list[LabelValues]
+    _labels: dict[tuple[ByLabel | None, ...], SeriesLabels] = field(default_factory=dict)
 
     def labels(self, bys: tuple[ByLabel | None, ...]) -> SeriesLabels:
         """The label values of all series, for each column of a metric with its `by` label if it has one."""

@@ -2,15 +2,13 @@
 
 import re
 from dataclasses import dataclass, field
-from functools import total_ordering
 
 _NUMBER = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _LEVEL = re.compile(r"\b(?:ESD\s*#\s*|SP\s*)(\d+)", re.IGNORECASE)
 _PATCH = re.compile(r"\bPL\s*(\d+)", re.IGNORECASE)
 
 
-@total_ordering
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, order=True, slots=True)
 class Version:
     """A release of ASE: 15.7 SP110 is (15, 7, 0, 110, 0), 15.7 ESD#2 is (15, 7, 0, 2, 0), 16.0 SP02 PL05 ...
 
@@ -20,9 +18,6 @@ class Version:
     numbers: tuple[int, int, int, int, int]
     cluster: bool = field(default=False, compare=False)
     banner: str = field(default="", compare=False)
-
-    def __lt__(self, other: "Version") -> bool:
-        return self.numbers < other.numbers
 
     def __str__(self) -> str:
         major, minor, maintenance, level, patch = self.numbers

@@ -1,12 +1,11 @@
 """The part of the time account that each wait belongs to, from wait_parts.csv: by number of the event, or by class."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_FILE = Path(__file__).with_name("wait_parts.csv")
+from ase_exporter.assets import shipped_rows
 
 RUNNING_EVENT = 0
 # Of a session that runs: CPU time, which the account divides into work and spinning by other means.
@@ -41,8 +40,8 @@ class WaitParts:
 @cache
 def wait_parts() -> WaitParts:
     """The content of wait_parts.csv."""
-    with _FILE.open(newline="", encoding="utf-8") as file:
-        parts = {row["wait"]: row["part"] for row in csv.DictReader(file)}
+    rows = shipped_rows(Path(__file__).with_name("wait_parts.csv"))
+    parts = {row["wait"]: row["part"] for row in rows}
     return WaitParts(
         {int(wait): part for wait, part in parts.items() if wait.isdigit()},
         {wait: part for wait, part in parts.items() if not wait.isdigit()},

@@ -3,7 +3,6 @@
 A part that the server refuses, or answers too slowly, is left out alone and tried again later, less and less often.
 """
 
-import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.ase.database_error import known_of_message
+from ase_exporter.assets import shipped_rows
 from ase_exporter.backoff import Backoff
 from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Parts, Setting, encode
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -88,9 +88,8 @@ EVENTS = (
 @cache
 def volatile(of: str) -> frozenset[str]:
     """Options of a server or a database, in lower case, that change without anybody setting them: never reported."""
-    file = Path(__file__).with_name("volatile.csv")
-    with file.open(newline="", encoding="utf-8") as lines:
-        return frozenset(row["name"].lower() for row in csv.DictReader(lines) if row["of"] == of)
+    rows = shipped_rows(Path(__file__).with_name("volatile.csv"))
+    return frozenset(row["name"].lower() for row in rows if row["of"] == of)
 
 
 class ConfigWatcher:

@@ -1,10 +1,11 @@
 """Parses the output of `perf stat -x, -I`: counts are lines of fields, problems are messages."""
 
-import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from ase_exporter.assets import shipped_rows
 
 _SYNTAX_ERROR = re.compile(r"event syntax error: '([^']*)'")
 _DENIED = ("Access to performance monitoring", "You may not have permission", "Operation not permitted")
@@ -28,9 +29,8 @@ class EventCount:
     reason: str | None = None
 
 
-with Path(__file__).with_name("perf_hints.csv").open(encoding="utf-8", newline="") as _file:
-    # Why perf or one of its events does not count, and what to do.
-    _HINTS = {row["reason"]: row["hint"] for row in csv.DictReader(_file)}
+# Why perf or one of its events does not count, and what to do.
+_HINTS = {row["reason"]: row["hint"] for row in shipped_rows(Path(__file__).with_name("perf_hints.csv"))}
 
 
 class PerfProblem(NamedTuple):

@@ -4,12 +4,12 @@ A file may also say what a metric is read from. A group is one kind of text (`me
 line or file in it.
 """
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.metrics.families import Family, Kind, Sample
 
 # Label values, in the order of the labels -> key of a group -> value; None if the kernel does not tell.
@@ -35,13 +35,12 @@ class DeclaredMetrics:
     @cached_property
     def by_name(self) -> dict[str, DeclaredMetric]:
         """All of them, in the order of the file."""
-        with self._file.open(encoding="utf-8", newline="") as file:
-            return {
-                row["metric"]: DeclaredMetric(
-                    tuple(row["labels"].split()), row["help"], row.get("group", ""), row.get("key", "")
-                )
-                for row in csv.DictReader(file)
-            }
+        return {
+            row["metric"]: DeclaredMetric(
+                tuple(row["labels"].split()), row["help"], row.get("group", ""), row.get("key", "")
+            )
+            for row in shipped_rows(self._file)
+        }
 
     def keys(self, group: str) -> dict[str, str]:
         """The keys that are read of a group, with their metrics."""

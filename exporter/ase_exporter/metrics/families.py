@@ -49,27 +49,23 @@ def _check(name: str, kind: str, labels: tuple[str, ...]) -> None:
         raise ValueError(f"{name}: counters, and only counters, have a name that ends in _total")
 
 
+@dataclass(slots=True, eq=False)
 class SeriesLabels:
     """The label values of many series, which stay the same from scrape to scrape.
 
     rendered: a cache for `exposition`: the text around the numbers, by metric name and label names.
     """
 
-    __slots__ = ("rendered", "values")
-
-    def __init__(self, values: Sequence[Sequence[str]]) -> None:
-        self.values = values
-        self.rendered: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
+    values: Sequence[Sequence[str]]
+    rendered: dict[tuple[str, tuple[str, ...]], list[bytes]] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class SampleArray:
     """Samples of series that last: their label values, and a list or an array with one value for each."""
 
-    __slots__ = ("series", "values")
-
-    def __init__(self, series: SeriesLabels, values: "list[float] | NDArray[Any]") -> None:
-        self.series = series
-        self.values = values
+    series: SeriesLabels
+    values: "list[float] | NDArray[Any]"
 
     def __len__(self) -> int:
         return len(self.series.values)

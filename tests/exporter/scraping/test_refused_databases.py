@@ -25,12 +25,17 @@ def server() -> Iterator[Simulated]:
         yield simulated
 
 
+@pytest.fixture(scope="module")
+def usual(server: Simulated) -> set[str]:
+    """The databases whose free space is known while none refuses."""
+    return _free(server)[-1]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_each_database_that_refuses_costs_its_own_free_space(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch, seed: int
+    server: Simulated, usual: set[str], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     rng = random.Random(seed)
-    usual = _free(server)[-1]
     refusing = set(rng.sample(sorted(usual), rng.randrange(1, MAX_NEW + 1)))
     refuse(monkeypatch, refusing, rng.choice((921, 924, 926, 950)))
     assert _free(server) == [usual - refusing, usual - refusing]

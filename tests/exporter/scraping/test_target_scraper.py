@@ -3,9 +3,10 @@
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, run, scrape
+from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, reading, run, scrape
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
@@ -32,6 +33,11 @@ def server(shared: Simulated) -> Iterator[Simulated]:
     shared.faults.hang = shared.faults.ignore_attention = shared.faults.mute = shared.faults.refuse = False
     shared.faults.only = ""
     shared.faults.seconds_per_row = 0.0
+
+
+def small(server: Simulated, **seams: Any) -> TargetScraper:
+    """A scraper of few collectors, for tests to which it does not matter what is read."""
+    return server.scraper(module=reading("state", "devices", "spinlocks"), **seams)
 
 
 def timely(scraper: TargetScraper, seconds: float) -> ScrapeResult:
@@ -72,7 +78,7 @@ def test_one_connection_serves_all_scrapes_and_is_closed(server: Simulated) -> N
 
 
 def test_a_server_that_hangs_is_answered_in_time_and_recovers(server: Simulated) -> None:
-    one = server.scraper()
+    one = small(server)
     scrape(one)
     server.faults.hang = True
     hung = timely(one, 3.0)
@@ -90,7 +96,7 @@ def test_a_collector_that_hangs_costs_itself_alone(
     # The cancelled statement may come back late, and the collector that hangs leaves the others enough time.
     monkeypatch.setattr(TIMING, "cancel_grace", SLACK)
     monkeypatch.setattr(TIMING, "collector_share", 0.05)
-    one = server.scraper()
+    one = small(server)
     scrape(one)
     server.faults.only = "monDeviceIO"
     server.faults.hang = True
@@ -106,7 +112,7 @@ def test_a_collector_that_hangs_costs_itself_alone(
 
 
 def test_a_lost_connection_keeps_what_was_read_and_the_next_scrape_is_whole(server: Simulated) -> None:
-    one = server.scraper()
+    one = small(server)
     whole = scrape(one)
     server.drop()
     lost = scrape(one)
@@ -122,7 +128,7 @@ def test_a_refused_password_is_tried_twice_and_then_waits_for_another(
     secret = tmp_path / "secret"
     secret.write_text("wrong", encoding="utf-8")
     auth = Auth(user="monitor", password_file=secret)
-    one = server.scraper(auth=auth)
+    one = small(server, auth=auth)
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
     assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
     secret.write_text(PASSWORD, encoding="utf-8")
@@ -131,7 +137,7 @@ def test_a_refused_password_is_tried_twice_and_then_waits_for_another(
 
 
 def test_between_two_tries_of_a_refused_password_there_is_a_pause(server: Simulated) -> None:
-    one = server.scraper(auth=Auth(user="monitor", password="wrong"))
+    one = small(server, auth=Auth(user="monitor", password="wrong"))
     assert [scrape(one).error_kind for _ in range(3)] == [
         "login_failed",
         "login_suspended",
@@ -141,7 +147,7 @@ def test_between_two_tries_of_a_refused_password_there_is_a_pause(server: Simula
 
 def test_an_unreadable_secret_is_reported_until_it_can_be_read(server: Simulated, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
-    one = server.scraper(auth=Auth(user="monitor", password_file=secret))
+    one = small(server, auth=Auth(user="monitor", password_file=secret))
     assert scrape(one).error_kind == "secret_unreadable"
     secret.write_text(PASSWORD, encoding="utf-8")
     assert scrape(one).summary.up
@@ -149,7 +155,7 @@ def test_an_unreadable_secret_is_reported_until_it_can_be_read(server: Simulated
 
 
 def test_without_mon_role_the_server_is_up_and_the_reason_is_exposed(server: Simulated) -> None:
-    one = server.scraper(Auth(user="nobody", password=PASSWORD))
+    one = small(server, auth=Auth(user="nobody", password=PASSWORD))
     seen = text(scrape(one))
     one.close()
     assert "\nase_up 1.0\n" in seen
@@ -157,7 +163,7 @@ def test_without_mon_role_the_server_is_up_and_the_reason_is_exposed(server: Sim
 
 
 def test_only_the_collectors_asked_for_are_read(server: Simulated) -> None:
-    one = server.scraper()
+    one = small(server)
     assert set(scrape(one, 60.0, "state", "spinlocks").outcomes) == {"state", "spinlocks"}
     one.close()
 

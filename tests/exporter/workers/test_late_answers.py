@@ -1,6 +1,7 @@
 """What a scrape found is kept, even if its answer comes too late for the caller."""
 
 import asyncio
+import pickle
 import socket
 import threading
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from typing import cast
 
 import pytest
-from tests.exporter.simulated import Simulated, run
+from tests.exporter.simulated import CATALOGUE, Simulated, run
 from tests.exporter.workers.test_pool import config
 
 from ase_exporter.changes.journal import Journal
@@ -43,7 +44,7 @@ def test_a_change_is_kept_if_the_web_process_stalls_past_the_deadline(server: Si
     snapshots = Snapshots()
 
     async def main() -> None:
-        pool = WorkerPool(Loaded.of(config(server)), cast(Journal, snapshots))
+        pool = WorkerPool(Loaded(config(server), pickle.dumps(CATALOGUE)), cast(Journal, snapshots))
         await pool.start()
         try:
             # The other worker is not asked, so this one is still starting when nothing is read any more.

@@ -292,7 +292,7 @@ def test_when_the_exporter_ends_no_process_stays(
     )
     with exporter(tmp_path, settings) as serving:
         with httpx2.Client(trust_env=False, timeout=90) as client:
-            assert "ase_up 1.0" in client.get(f"{serving.url}/probe?target=ONE").text
+            assert "ase_up 1.0" in client.get(f"{serving.url}/probe?target=ONE&collect[]=state").text
         _, *children = serving.processes()
         assert children
         serving.process.send_signal(ending)
