@@ -107,6 +107,15 @@ class Change:
         return asdict(self) | {"tags": list(self.tags), "text": self.describe()}
 
 
+def annotation(
+    text: str, at: float, *, target: str, who: str, tags: tuple[str, ...], change_id: str = ""
+) -> Change:
+    """A user's annotation at a Unix time, with an id of its own unless one is given."""
+    return Change(
+        change_id or new_id(), target, ANNOTATION, text, "", "", at, who=who, source="user", tags=tags
+    )
+
+
 def new_id() -> str:
     """A random id, unique across exporters."""
     return secrets.token_hex(8)

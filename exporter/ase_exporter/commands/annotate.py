@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from ase_exporter.changes.change import ANNOTATION, Change, new_id
+from ase_exporter.changes.change import annotation
 from ase_exporter.commands.options import DEFAULT_URL
 from ase_exporter.errors import UserError
 
@@ -48,18 +48,7 @@ def annotate(
     if finish:
         client.finish(finish, time.time(), failed)
         return
-    change = Change(
-        id=new_id(),
-        target=target,
-        kind=ANNOTATION,
-        name=text.strip(),
-        old="",
-        new="",
-        at=time.time(),
-        who=_user_name(),
-        source="user",
-        tags=tuple(tags),
-    )
+    change = annotation(text.strip(), time.time(), target=target, who=_user_name(), tags=tuple(tags))
     if run is not None:
         raise typer.Exit(run_annotated(client, change, texts, _warn))
     client.annotate(change)

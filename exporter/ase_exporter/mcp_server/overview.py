@@ -45,26 +45,26 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
     Those that the recorded diagnosis finds worst come first.
     """
     with sources.connect() as prometheus:
-        now = {
-            each.labels.get("instance", ""): each.value
-            for each in prometheus.query(f"ase_up{{{sources.selector}}}")
-        }
-        seen = prometheus.query(f"last_over_time(ase_up{{{sources.selector}}}[1d])")
-        first = prometheus.query(f"ase:diagnosis_first:rank{{{sources.selector}}}")
-        info = prometheus.query(f"last_over_time(ase_info{{{sources.selector}}}[1d])")
+        now, seen, ranked, info = (
+            {each.labels.get("instance", ""): each for each in prometheus.query(query)}
+            for query in (
+                f"ase_up{{{sources.selector}}}",
+                f"last_over_time(ase_up{{{sources.selector}}}[1d])",
+                f"ase:diagnosis_first:rank{{{sources.selector}}}",
+                f"last_over_time(ase_info{{{sources.selector}}}[1d])",
+            )
+        )
         notes = list(prometheus.warnings)
-    versions = {each.labels.get("instance", ""): each.labels.get("version", "") for each in info}
     configured = _configured(sources)
-    ranked = {each.labels.get("instance", ""): each for each in first}
     found = sorted(
-        {each.labels.get("instance", "") for each in seen} | now.keys(),
+        seen.keys() | now.keys(),
         key=lambda name: (-ranked[name].value if name in ranked else 0.0, name),
     )
     known = [
         KnownServer.of(
             server=name,
-            scraped="no data" if name not in now else "up" if now[name] else "down",
-            version=versions.get(name) or None,
+            scraped="no data" if name not in now else "up" if now[name].value else "down",
+            version=(info[name].labels.get("version") if name in info else None) or None,
             diagnosis=ranked[name].labels.get("word") if name in ranked else None,
             source="prometheus and exporter" if name in configured else "prometheus",
         )

@@ -9,7 +9,7 @@ from annotated_types import MaxLen, MinLen
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from ase_exporter.changes.change import ANNOTATION, HOST, Change, new_id
+from ase_exporter.changes.change import HOST, annotation, new_id
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import StoreError
@@ -88,17 +88,8 @@ class ChangeHandlers:
             at = _moment(body.at, "at")
         except UserError as error:
             return PlainTextResponse(f"{one_line(str(error))}\n", 400)
-        change = Change(
-            id=body.id,
-            target=body.target,
-            kind=ANNOTATION,
-            name=body.text,
-            old="",
-            new="",
-            at=at,
-            who=body.who,
-            source="user",
-            tags=body.tags,
+        change = annotation(
+            body.text, at, target=body.target, who=body.who, tags=body.tags, change_id=body.id
         )
         try:
             await self._journal.annotate(change)
