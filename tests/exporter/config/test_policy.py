@@ -55,21 +55,24 @@ def test_a_window_is_of_its_kind_and_only_open_at_its_time() -> None:
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC"])
-@pytest.mark.parametrize("hours", ["22:00-04:00", "01:30-02:30", "00:00-24:00"])
-def test_windows_follow_the_wall_clock_over_a_year(zone: str, hours: str) -> None:
-    window = WeeklyWindow.parse(f"mon sat {hours} {zone}")
-    start, end = hours.split("-")
+def test_windows_follow_the_wall_clock_over_a_year(zone: str) -> None:
+    windows = {
+        hours: WeeklyWindow.parse(f"mon sat {hours} {zone}")
+        for hours in ("22:00-04:00", "01:30-02:30", "00:00-24:00")
+    }
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     while moment.year == 2026:
         shown = moment.astimezone(ZoneInfo(zone))
         clock, day = f"{shown:%H:%M}", f"{shown:%a}".lower()
         before = f"{shown - timedelta(days=1):%a}".lower()
-        expected = (
-            (day in "mon sat" and clock >= start) or (before in "mon sat" and clock < end)
-            if start > end
-            else day in "mon sat" and start <= clock < end
-        )
-        assert window.contains(moment.timestamp()) == expected, shown
+        for hours, window in windows.items():
+            start, end = hours.split("-")
+            expected = (
+                (day in "mon sat" and clock >= start) or (before in "mon sat" and clock < end)
+                if start > end
+                else day in "mon sat" and start <= clock < end
+            )
+            assert window.contains(moment.timestamp()) == expected, (hours, shown)
         moment += timedelta(minutes=30)
 
 

@@ -66,10 +66,10 @@ def test_a_secret_is_taken_out_in_every_form(
             assert found == f"Msg 4002: login failed: {REDACTED}."
 
 
-@pytest.mark.parametrize("secret", ["k++++Word1", "Secret+Word1", "aaaaaaaaab", "\\n%20+&lt;x"])
 @pytest.mark.parametrize("piece", ["+", "k+", "a", " ", "%20", "\\n", "&lt;", "%", "0x"])
-def test_time_is_in_proportion_to_the_text(secret: str, piece: str) -> None:
-    remember(secret)
+def test_time_is_in_proportion_to_the_text(piece: str) -> None:
+    for secret in ("k++++Word1", "Secret+Word1", "aaaaaaaaab", "\\n%20+&lt;x"):
+        remember(secret)
     began = time.process_time()
     redact("k" + piece * (30_000 // len(piece)))
     assert time.process_time() - began < 2
