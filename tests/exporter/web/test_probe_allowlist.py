@@ -37,8 +37,11 @@ CASES: dict[str, Any] = load_yaml(Path(__file__).with_name("allowlist.yaml").rea
 AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="monitor", password="wrong")}
 
 
-def allowing(*patterns: str, auth: str = "default", max_targets: int = 100, idle: float = 600.0) -> Config:
-    addresses = [{"address": pattern, "auth": auth} for pattern in patterns]
+def allowing(
+    *entries: str | dict[str, object], auth: str = "default", max_targets: int = 100, idle: float = 600.0
+) -> Config:
+    """entries: patterns, with that login, or whole entries."""
+    addresses = [{"address": each, "auth": auth} if isinstance(each, str) else each for each in entries]
     return TypeAdapter(Config).validate_python(
         {
             "probe_allowlist": {"addresses": addresses, "max_targets": max_targets, "idle_timeout": idle},
@@ -85,17 +88,8 @@ def test_an_address_is_allowed_when_the_whole_of_it_matches(pattern: str) -> Non
 
 
 def test_the_first_matching_pattern_sets_the_credentials() -> None:
-    several = TypeAdapter(Config).validate_python(
-        {
-            "probe_allowlist": {
-                "addresses": [
-                    {"address": "special:5000", "auth": "wrong", "encrypt_password": True},
-                    {"address": "*:5000"},
-                ]
-            },
-            "auth": AUTH,
-        }
-    )
+    special = {"address": "special:5000", "auth": "wrong", "encrypt_password": True}
+    several = allowing(special, "*:5000")
     assert find(several, "Special:5000") == Target(
         name="special:5000", host="special", port=5000, auth="wrong", encrypt_password=True
     )
