@@ -112,13 +112,12 @@ class Advice:
         return sum(finding.engines for finding in self.findings)
 
 
-def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
+def advise(evidence: Evidence) -> Advice:
     """What eases the findings of the diagnosis, and all spinlocks whose contention needs action.
 
-    seconds_per_spin: CPU seconds of one spin; None for that of the diagnosis, or the assumed one. No more engines spin
-    than are busy.
+    No more engines spin than are busy.
     """
-    cost = seconds_per_spin or _cost(evidence.diagnosis) or threshold(SECONDS_PER_SPIN)
+    cost = _cost(evidence.diagnosis) or threshold(SECONDS_PER_SPIN)
     spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
     if spins:
         cost = min(cost, _max_spinning(evidence) / spins)

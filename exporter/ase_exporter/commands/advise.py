@@ -24,4 +24,4 @@ def advise(
     with progress_bar() as bar:
         bar.add_task(f"Watching {chosen.name} for {seconds:g} s", total=None)
         evidence = gather(loaded, chosen, seconds, seconds_per_spin)
-    PlainConsole().print(report.terminal(weigh(evidence, seconds_per_spin)))
+    PlainConsole().print(report.terminal(weigh(evidence)))

@@ -17,8 +17,6 @@ from ase_exporter.advise.gain import Load, Slots
 from ase_exporter.advise.remedies import AdviceStep, remedies, size_text
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.untrusted.encoders import is_writable
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.terminal import PlainConsole
@@ -78,11 +76,10 @@ def test_address_locks_get_two_hundred_and_seven_spinlocks_for_eleven() -> None:
 @given(
     spins=st.lists(st.floats(0, 1e12), min_size=1, max_size=5),
     busy=st.floats(0, 64) | st.none(),
-    cost=st.floats(1e-9, 1e-6),
 )
-def test_no_more_engines_spin_than_are_busy(spins: list[float], busy: float | None, cost: float) -> None:
+def test_no_more_engines_spin_than_are_busy(spins: list[float], busy: float | None) -> None:
     locks = [SpinlockRates(f"lock{n}", "", each, each, each / 2) for n, each in enumerate(spins)]
-    advice = advise(evidence(*locks, busy=busy), cost)
+    advice = advise(evidence(*locks, busy=busy))
     whole_seconds = 64 / 30
     assert advice.spinning <= min(64, 64 if busy is None else busy + whole_seconds) * (1 + 1e-9)
 
@@ -372,12 +369,6 @@ def test_statements_are_printed_as_batches_with_their_warnings() -> None:
     assert any(line.strip().startswith("Note: ") and "exclusive table lock" in line for line in lines)
     assert any("Do not add engines" in line for line in lines)
     assert sum(line.startswith("Note: ") for line in lines) >= 2
-
-
-def test_a_calibrated_cost_of_a_spin_is_used() -> None:
-    hot = evidence(spinlock("addrlockspins", 0.4))
-    shipped, calibrated = only(advise(hot)), only(advise(hot, 3 * threshold(SECONDS_PER_SPIN)))
-    assert calibrated.engines == pytest.approx(3 * shipped.engines)
 
 
 def test_every_option_that_advice_reads_is_an_option_of_the_catalogue_or_the_facts() -> None:

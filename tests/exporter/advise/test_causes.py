@@ -1,6 +1,7 @@
 """Advice on what the diagnosis finds, whatever it is: what comes first, what it may gain, and what it may cost."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from tests.exporter.advise.test_advice import printed
@@ -13,8 +14,14 @@ from ase_exporter.advise.advice import MIN_SHARE, Advice, Cause, advise
 from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.advise.remedies import AdviceStep, remedies
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import NO_BASELINE, Baseline, diagnose
+from ase_exporter.diagnosis.catalogue import catalogue, threshold
+from ase_exporter.diagnosis.diagnose import (
+    NO_BASELINE,
+    SECONDS_PER_SPIN,
+    Baseline,
+    cost_parameters,
+    diagnose,
+)
 from ase_exporter.top.frames import frame
 
 OPTIONS = {
@@ -60,6 +67,13 @@ def test_a_server_that_waits_for_its_log_is_told_so_before_its_spinlocks() -> No
     )
     text = printed(advice)
     assert 0 < text.index("LOG: database orders") < text.index("fglockspins")
+
+
+def test_a_calibrated_cost_of_a_spin_is_used() -> None:
+    known, cost = of(log_waits()), 3 * threshold(SECONDS_PER_SPIN)
+    calibrated = diagnose(log_waits(), USUAL, cost_parameters(cost, cost, cost))
+    found = advise(replace(known, diagnosis=calibrated))
+    assert found.spinning == pytest.approx(3 * advise(known).spinning)
 
 
 def test_nothing_gains_more_than_the_account_says_and_nothing_costs_more_than_there_is() -> None:
