@@ -5,7 +5,6 @@ import yaml
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.demo import scaling
-from ase_exporter.rules.intervals import seconds_of
 
 PACE = scaling.Pace(speed=60, scrape_interval=0.25)
 
@@ -49,8 +48,3 @@ def test_nested_routes_shrink_too() -> None:
         "group_wait": "500ms",
         "routes": [{"group_interval": "1000ms", "repeat_interval": "4h"}],
     }
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("15s", 15), ("1h30m", 5400), ("250ms", 0.25), ("1d", 86400)])
-def test_durations_are_parsed_like_prometheus(text: str, seconds: float) -> None:
-    assert seconds_of(text) == seconds

@@ -19,7 +19,6 @@ from ase_exporter.config.host import Perf
 from ase_exporter.host import perf_child
 from ase_exporter.host.perf import PerfCollector, choose_profile
 from ase_exporter.host.perf_child import PerfState
-from ase_exporter.host.perf_output import parse_count
 
 CASES = load_yaml(Path(__file__).with_name("perf.yaml").read_text())
 BROADWELL = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nmodel name : Xeon\n"
@@ -39,30 +38,6 @@ def problem(seen: Iterable[str]) -> str:
     """Why nothing is counted: hint and reason."""
     (found,) = (name.partition("{")[2].rstrip("}") for name in seen if name.startswith("dbhost_perf_problem"))
     return found
-
-
-@pytest.mark.parametrize(
-    ("line", "event", "value", "running"),
-    [
-        ("     1.001067719,50763,,page-faults,2002472831,100.00,25.350,K/sec", "page-faults", 50763, 1),
-        ("     2.5,800,,cycles,1000,25.50,,", "cycles", 800, 0.255),
-        (
-            "     1.0,2011.4,msec,task-clock,2011415596,100.00,2.011,CPUs utilized",
-            "task-clock",
-            2.0114,
-            1,
-        ),
-        ("     0.500564492,<not counted>,,page-faults,0,100.00,,", "page-faults", None, 0),
-        ("     1.001067719,<not supported>,,dTLB-load-misses,0,100.00,,", "dTLB-load-misses", None, 0),
-    ],
-)
-def test_a_line_of_perf_is_parsed(line: str, event: str, value: float | None, running: float) -> None:
-    count = parse_count(line)
-    assert count is not None
-    assert (count.event, count.running) == (event, running)
-    assert count.value == pytest.approx(value)
-    for message in ("", "Error:", "a,b,c,d,e,f", "event syntax error: 'cpu/a=1,b=2,c=3,d=4,e/'"):
-        assert parse_count(message) is None
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])

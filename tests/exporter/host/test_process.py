@@ -13,7 +13,7 @@ from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector, parse_memlock
 from ase_exporter.host.process_finder import ProcessFinder, parse_stat
-from ase_exporter.host.smaps import SmapsReader, parse_numa_maps, parse_smaps
+from ase_exporter.host.smaps import SmapsReader
 
 CASES = load_yaml(Path(__file__).with_name("processes.yaml").read_text())
 MIB = 1024**2
@@ -22,24 +22,6 @@ MIB = 1024**2
 def test_a_process_name_may_hold_parentheses() -> None:
     stat = parse_stat("7 (a) b (c) S 3 0 0 0 -1 0 5 0 6 0 100 200 0 0 20 0 4 0 999 0 0")
     assert stat == ("a) b (c", 3, 999, (100, 200, 5, 6))
-
-
-def test_mapped_and_touched_huge_pages_are_distinguished() -> None:
-    sums, mapped = parse_smaps(
-        DATASERVER["proc/11/smaps"],
-        ["Shared_Hugetlb", "Private_Hugetlb", "AnonHugePages", "Anonymous", "Locked"],
-    )
-    assert mapped == {2 * MIB: 128 * MIB}
-    assert list(sums.values()) == [4 * MIB, 2 * MIB, 2 * MIB, (4096 + 64) * 1024, 0]
-
-
-def test_numa_maps_are_summed_by_node_and_page_size() -> None:
-    assert parse_numa_maps(DATASERVER["proc/11/numa_maps"]) == {
-        (0, 4096): 1000 * 4096,
-        (1, 4096): 26 * 4096,
-        (0, 2 * MIB): 2 * MIB,
-        (1, 2 * MIB): 4 * MIB,
-    }
 
 
 def test_an_unlimited_memlock_is_infinite() -> None:
