@@ -173,10 +173,9 @@ def test_what_one_session_waited_for_is_what_the_server_counts(tmp_path: Path) -
     with server_under_load(tmp_path) as (server, run, scraper):
         for number in range(0, LOADS, APART):
             run.ask(partial(server.world.clock.advance, APART * STEP if number else STEP / 2))
-            snapshot(scraper)
             users = range(loads()[number]["users"])
             spids = sorted(FIRST_USER_SPID + each for each in chance.sample(users, PICKED))
-            groups = [SESSIONS, *map(waits_of, spids)]
+            groups = [*map(waits_of, spids)]
             snapshot(scraper, *groups)
             before = {spid: waited(server, run, spid) for spid in spids}
             run.ask(partial(server.world.clock.advance, 5))
@@ -220,7 +219,7 @@ def test_statements_that_ended_are_those_of_the_pipe(tmp_path: Path) -> None:
             for part in range(2):
                 run.ask(partial(server.world.clock.advance, 0.2 if part else 10))
                 clock.ahead += STATEMENT_INTERVAL
-                found = snapshot(scraper, SESSIONS, STATEMENTS, ENDED, seconds=60.0 + clock.ahead)
+                found = snapshot(scraper, STATEMENTS, ENDED, seconds=60.0 + clock.ahead)
                 rows = run.ask(lambda: list(TABLES["monSysStatement"](server.world)))
                 fresh = [row for row in rows if (row["SPID"], row["BatchID"]) not in seen]
                 seen = {(row["SPID"], row["BatchID"]) for row in rows}
