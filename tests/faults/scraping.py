@@ -1,5 +1,9 @@
 """Scrapes that must be over by their deadline, and what they give."""
 
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 from tests.exporter.clocks import ShiftedClock
 
 from ase_exporter.clock import SYSTEM_CLOCK
@@ -11,6 +15,20 @@ from ase_exporter.scraping.target_scraper import TargetScraper
 SLACK = 20.0
 
 Samples = dict[tuple[str, ...], float]
+
+
+@contextmanager
+def dropping() -> Iterator[int]:
+    """The port of a listener whose backlog is full: the kernel drops what comes next, as a firewall does."""
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.socket())
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
 
 
 def scrape(scraper: TargetScraper, seconds: float = 60.0, clock: ShiftedClock | None = None) -> ScrapeResult:

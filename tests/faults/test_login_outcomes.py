@@ -27,7 +27,7 @@ from tests.faults.login_server import (
     message,
     session,
 )
-from tests.faults.scraping import scrape
+from tests.faults.scraping import dropping, scrape
 
 from ase_exporter.ase.login_ledger import HOURLY, LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
@@ -207,14 +207,7 @@ def test_a_server_that_hangs_gets_one_login_and_is_asked_again_as_soon_as_it_ans
 def test_a_server_that_is_down_is_asked_at_each_scrape(how: str) -> None:
     with ExitStack() as stack:
         if how == "dropped":
-            listening = stack.enter_context(socket.socket())
-            listening.bind(("127.0.0.1", 0))
-            listening.listen(0)
-            for _ in range(4):
-                waiting = stack.enter_context(socket.socket())
-                waiting.setblocking(False)
-                waiting.connect_ex(listening.getsockname())
-            port = listening.getsockname()[1]
+            port = stack.enter_context(dropping())
         else:
             server = stack.enter_context(login_server(ACCEPTED))
             server.closing = how == "closing"

@@ -1,15 +1,13 @@
 """Faults of a (simulated) server, and what a scrape still guarantees."""
 
-import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import Simulated, run, scraper_of
-from tests.faults.scraping import failed, scrape, text
+from tests.faults.scraping import dropping, failed, scrape, text
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
@@ -48,16 +46,8 @@ def failure(action: Callable[[], object]) -> DatabaseError:
 
 
 def test_packets_that_are_dropped_cost_no_more_than_the_deadline() -> None:
-    with ExitStack() as stack:
-        full = stack.enter_context(socket.socket())
-        full.bind(("127.0.0.1", 0))
-        full.listen(0)
-        # A backlog that is full makes the kernel drop what comes next, as a firewall does.
-        for _ in range(4):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(full.getsockname())
-        seen = scrape(scraper_of(full.getsockname()), 3.0)
+    with dropping() as port:
+        seen = scrape(scraper_of(("127.0.0.1", port)), 3.0)
     assert not seen.summary.up
     assert seen.error_kind in ("deadline", "unreachable")
     assert "\nase_up 0.0\n" in text(seen)
