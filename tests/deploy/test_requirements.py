@@ -18,8 +18,6 @@ METADATA = {
     for name in DISTRIBUTIONS
 }
 PROJECTS = {name: each["project"] for name, each in METADATA.items()}
-# The Python API makes DataFrames where pandas is installed, and never requires it.
-USED_IF_PRESENT = {"pandas"}
 OWN = {"ase_exporter", "ase_simulator"}
 LOCKS = (
     "requirements.txt",
@@ -105,7 +103,7 @@ def test_every_requirement_is_exact_has_hashes_and_names_no_index(lock: str) -> 
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported(name: str) -> None:
     # setup.py needs what builds the distribution.
     built_with = declared(METADATA[name]["build-system"]["requires"])
-    assert imported(name) - USED_IF_PRESENT == required(name) | built_with
+    assert imported(name) == required(name) | built_with
 
 
 @pytest.mark.parametrize(
