@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import httpx2
@@ -121,6 +122,8 @@ def test_from_nothing_to_top_without_a_terminal(
     closed_port: int,
 ) -> None:
     monkeypatch.setattr(top, "ONCE_INTERVAL", 3.0)
+    # The rules for an interval take a second.
+    monkeypatch.setattr(setup, "rule_texts", cache(setup.rule_texts))
     out, prometheus = tmp_path / "out", f"http://127.0.0.1:{closed_port}"
     words = f"setup -S PROD1 --login-password-file {tmp_path}/own -o {out} --interval 30s"
     arguments = tuple(words.split())
