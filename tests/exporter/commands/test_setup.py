@@ -25,6 +25,7 @@ from ase_exporter import config
 from ase_exporter.ase.database_error import DatabaseError
 from ase_exporter.assets import load_yaml
 from ase_exporter.commands import setup, top
+from ase_exporter.commands.assets import rule_texts
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
@@ -123,7 +124,7 @@ def test_from_nothing_to_top_without_a_terminal(
 ) -> None:
     monkeypatch.setattr(top, "ONCE_INTERVAL", 3.0)
     # The rules for an interval take a second.
-    monkeypatch.setattr(setup, "rule_texts", cache(setup.rule_texts))
+    monkeypatch.setattr(setup, "rule_texts", cache(rule_texts))
     out, prometheus = tmp_path / "out", f"http://127.0.0.1:{closed_port}"
     words = f"setup -S PROD1 --login-password-file {tmp_path}/own -o {out} --interval 30s"
     arguments = tuple(words.split())
