@@ -209,7 +209,7 @@ def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline(
 
 def test_an_all_clear_says_what_it_was_not_compared_with() -> None:
     said = []
-    for state in map(generated, range(350)):
+    for state in map(generated, range(500)):
         bare = diagnose(state)
         if bare.state in ("works", "idle"):
             missing = {"round_trips", "heavier", "costlier"} & {each.name for each in bare.unknown}

@@ -17,7 +17,7 @@ from tests.paths import REPOSITORY
 from ase_exporter.diagnosis.diagnose import diagnose
 
 RULES = REPOSITORY / "alerts" / "rules" / "diagnosis.alerts.yaml"
-STATES = 150
+STATES = 500
 TOGETHER = 20
 SCRAPES = 7
 # The scrape after which the rules are looked at.

@@ -18,7 +18,7 @@ from ase_exporter.mcp_server.tools import TOOLS
 from ase_exporter.top.frames import frame
 from ase_exporter.top.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
 
-STATES = 150
+STATES = 500
 # Of so many, the tool of MCP is asked, too: it asks Prometheus for much else.
 ASKED = 25
 INTERVAL, SCRAPES = 15, 5
