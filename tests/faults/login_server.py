@@ -99,7 +99,7 @@ class LoginServer:
                 self._note(login=True)
                 self.may_answer.wait()
                 connection.sendall(self.reply)
-                while self.talk and (heard := connection.recv(4096)) and (said := self.talk(heard)):
+                while (talk := self.talk) and (heard := connection.recv(4096)) and (said := talk(heard)):
                     connection.sendall(said)
         self._note(login=False)
 
