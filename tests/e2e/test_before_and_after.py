@@ -40,6 +40,8 @@ COLLECTORS = frozenset({"state", "engines", "threads", "spinlocks", "waits", "de
 START = 1_767_225_600.0
 SERVER = "MEMSCALE"
 SELECTOR = f'instance="{SERVER}"'
+# Classes of waits that are no waiting of transactions: running, input from the network, the server's own timers.
+IDLE_CLASSES = {0, 7, 9}
 # The counters of the simulator's tables that the measures are made of.
 TRUTH = {
     "monState": (None, ("Transactions", "NumDeadlocks", "PhysicalReads")),
@@ -77,8 +79,15 @@ class Truth:
         for spinlock, *values in zip(counters.names, *slots, strict=True):
             for column, value in zip(("Grabs", "Spins", "Waits"), values, strict=True):
                 sums["monSpinlockActivity", spinlock, column] += value
+        idle = {
+            row["WaitEventID"]
+            for row in server.table("monWaitEventInfo")
+            if row["WaitClassID"] in IDLE_CLASSES
+        }
         for table, (name, columns) in TRUTH.items():
             for row in server.table(table):
+                if table == "monSysWaits" and row["WaitEventID"] in idle:
+                    continue
                 for column in columns:
                     sums[table, str(row[name]) if name else "", column] += float(row[column])  # type: ignore[arg-type]
         return dict(sums)
