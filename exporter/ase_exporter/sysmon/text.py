@@ -7,7 +7,6 @@ import gzip
 import html
 import io
 import json
-import math
 import quopri
 import re
 import unicodedata
@@ -57,23 +56,20 @@ def open_lines(file: BinaryIO) -> Iterator[str]:
 
     gzip is known by its first bytes, UTF-16 by its byte order mark or its zero bytes; the rest is UTF-8.
     A line ends at CR LF, LF or CR; CR CR LF (text mode used twice) is one end. Raises OSError or EOFError for a
-    gzip file that is damaged or a bomb (in a pipe it is not known), and for a line that no report has.
+    gzip file that is damaged or a bomb, and for a line that no report has.
     """
-    plain_file = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
-    source: io.BufferedReader | gzip.GzipFile = plain_file
-    limit = math.inf
-    if plain_file.peek(len(_GZIP)).startswith(_GZIP):
-        if plain_file.seekable():
-            limit = _FREE + MAX_RATIO * plain_file.seek(0, io.SEEK_END)
-            plain_file.seek(0)
-        source = gzip.GzipFile(fileobj=plain_file)
+    packed = _Counted(
+        file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
+    )
+    is_packed = packed.file.peek(len(_GZIP)).startswith(_GZIP)
+    source = gzip.GzipFile(fileobj=cast(BinaryIO, packed)) if is_packed else packed.file
     encoding = _encoding(source.peek(_SNIFFED)[:_SNIFFED])
+    chunks: Iterator[bytes] = iter(partial(source.read1, _CHUNK), b"")
+    if is_packed:
+        chunks = _bounded(chunks, packed)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     rest, left_out = "", 0
-    for chunk in iter(partial(source.read1, _CHUNK), b""):
-        limit -= len(chunk)
-        if limit < 0:
-            raise OSError(f"it unpacks to more than {MAX_RATIO} times its size")
+    for chunk in chunks:
         *lines, rest = (rest + decoder.decode(chunk)).split("\n")
         left_out = 0 if lines else left_out + max(len(rest) - _MAX_LINE, 0)
         if left_out > _MAX_LEFT_OUT:
@@ -95,6 +91,29 @@ def plain(line: str) -> list[str]:
             "\u2019", "'"
         )
     return line.split("\n")
+
+
+class _Counted:
+    """A file as GzipFile reads it. taken: how many bytes were."""
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self.file = file
+        self.taken = 0
+
+    def read(self, size: int) -> bytes:
+        data = self.file.read(size)
+        self.taken += len(data)
+        return data
+
+
+def _bounded(chunks: Iterator[bytes], packed: _Counted) -> Iterator[bytes]:
+    """The same chunks. Raises OSError if they are too many for what they were unpacked from."""
+    total = 0
+    for chunk in chunks:
+        total += len(chunk)
+        if total > _FREE + MAX_RATIO * packed.taken:
+            raise OSError(f"it unpacks to more than {MAX_RATIO} times its size")
+        yield chunk
 
 
 def _encoding(head: bytes) -> str:

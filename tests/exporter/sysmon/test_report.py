@@ -123,8 +123,13 @@ def test_text_that_is_no_report_is_refused(text: str) -> None:
         parse(text, "note.txt")
 
 
-def test_a_gzip_bomb_is_not_unpacked_to_its_end() -> None:
-    bomb = io.BytesIO(gzip.compress(bytes(40 << 20)))
+@pytest.mark.parametrize("seekable", [True, False], ids=["file", "pipe"])
+def test_a_gzip_bomb_is_not_unpacked_to_its_end(seekable: bool) -> None:
+    class Packed(io.BytesIO):
+        def seekable(self) -> bool:
+            return seekable
+
+    bomb = Packed(gzip.compress(b"a short line\n" * (4 << 20)))
     with pytest.raises(OSError, match="unpacks to more than"):
         for _ in open_lines(bomb):
             pass
