@@ -1,7 +1,6 @@
 """The conformance list: T-SQL that any ASE answers, what it answers, and how clients may write the values."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -93,11 +92,6 @@ TYPES = [
     _of(Type("unitext"), "'Unicode text'", "Unicode text"),
     _of(Type("image"), f"0x{BYTES.hex()}", BYTES, f"(?i:(0x)?{BYTES.hex()})"),
 ]
-
-
-def known(missing: Collection[str]) -> list[TypeCase]:
-    """All but whole types, or single values, that are missing; values are named as T-SQL writes them."""
-    return [case for case in TYPES if case.type.name not in missing and case.literal not in missing]
 
 
 def select_values(cases: list[TypeCase]) -> str:

@@ -2,12 +2,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.conformance import builds, cases
-from tests.conformance.bridge import Bridge
+from tests.conformance import cases
 from tests.conformance.odbc import Odbc
 from tests.conformance.target import Target, Watch, watched
-from tests.conformance.tools import tool
-from tests.conformance.transcript import Client, Transcript
+from tests.conformance.transcript import Client
+from tests.conformance.tsql import Tsql
 from tests.simulator.tds.running import running
 
 from ase_simulator.model import load_scenario
@@ -17,26 +16,9 @@ from ase_simulator.sql.logins import FULL, Login
 
 PASSWORD = "s3cret"
 
-GO_MISSING = {
-    "real": "thda/tds reads FLTN(4) as 8 bytes",
-    "smallmoney": "thda/tds reads MONEYN(4) as 8 bytes",
-    "time": "thda/tds: unexpected data type",
-    "bigtime": "thda/tds shows a wrong value",
-}
-
-
-class GoBridge(Bridge):
-    def call(self, procedure: str, argument: int) -> Transcript:
-        """database/sql knows no RPC."""
-        return self.batch(cases.call_by_batch(procedure, argument))
-
-
 CLIENTS: dict[str, Callable[[Target, Path], Client]] = {
-    "jTDS": lambda t, _: Bridge("jTDS", builds.jtds_bridge(), t.server.port, t.user, t.password, {}),
-    "thda": lambda t, _: GoBridge("thda", builds.go_bridge(), t.server.port, t.user, t.password, GO_MISSING),
     "pyodbc": lambda t, _: Odbc(t.server.port, t.user, t.password),
-    "tsql": lambda t, folder: tool("tsql", t.server.port, t.user, t.password, folder),
-    "fisql": lambda t, folder: tool("fisql", t.server.port, t.user, t.password, folder),
+    "tsql": lambda t, folder: Tsql(t.server.port, t.user, t.password, folder),
 }
 
 

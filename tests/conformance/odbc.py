@@ -16,7 +16,6 @@ class Odbc:
     name = "pyodbc"
 
     def __init__(self, port: int, user: str, password: str) -> None:
-        self.missing: dict[str, str] = {}
         self._server = f"DRIVER=FreeTDS;SERVER=127.0.0.1;PORT={port};TDS_Version=5.0;UID={user}"
         self._password = password
         self._connection: Any = None

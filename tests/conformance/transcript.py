@@ -28,13 +28,9 @@ class Transcript:
 
 
 class Client(Protocol):
-    """One client; every method connects where it must. Parameters: str or int.
-
-    missing: types and values that it cannot read by defects of its own, with the reason.
-    """
+    """One client; every method connects where it must. Parameters: str or int."""
 
     name: str
-    missing: dict[str, str]
 
     def login(self, password: str) -> Transcript: ...
 

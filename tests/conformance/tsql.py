@@ -1,10 +1,9 @@
-"""The command-line clients of FreeTDS over libtds and db-lib: one process a batch, read from what they print."""
+"""tsql, the command-line client of FreeTDS over libtds: one process a batch, read from what it prints."""
 
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.conformance.cases import call_by_batch
@@ -17,23 +16,23 @@ _ERROR = re.compile(
 _SEPARATOR = "\ngo\n"
 
 
-class Tool:
-    """command: the whole command line; PASSWORD stands for the password. parse: standard output to rows."""
+class Tsql:
+    """It reaches the server as SIMULATED by a configuration file, which is written to the folder."""
 
-    def __init__(
-        self, name: str, command: str, password: str, folder: Path, parse: Callable[[str], list[Row]]
-    ) -> None:
-        self.name = name
-        self.missing: dict[str, str] = {}
-        self._command = command.split()
+    def __init__(self, port: int, user: str, password: str, folder: Path) -> None:
+        self.name = "tsql"
         self._password = password
+        self._user = user
+        configuration = folder / "freetds.conf"
+        configuration.write_text(
+            f"[SIMULATED]\nhost = 127.0.0.1\nport = {port}\ntds version = 5.0\nclient charset = UTF-8\n"
+        )
         self._environment = {
             **os.environ,
-            "FREETDSCONF": str(folder / "freetds.conf"),
+            "FREETDSCONF": str(configuration),
             "LC_ALL": "C.UTF-8",
             "HOME": str(folder),
         }
-        self._parse = parse
         self._running: subprocess.Popen[str] | None = None
 
     def login(self, password: str) -> Transcript:
@@ -43,13 +42,13 @@ class Tool:
         return self._run(sql, self._password)
 
     def prepared(self, sql: str, parameters: list[str | int]) -> Transcript:
-        """No tool prepares: values go into the text, as their users do it."""
+        """tsql cannot prepare: values go into the text, as its users do it."""
         for value in parameters:
             sql = sql.replace("?", str(value) if isinstance(value, int) else f"'{value}'", 1)
         return self._run(_SEPARATOR.join((sql, sql)), self._password)
 
     def call(self, procedure: str, argument: int) -> Transcript:
-        """No tool calls by RPC: `exec` in a batch."""
+        """tsql knows no RPC: `exec` in a batch."""
         return self.batch(call_by_batch(procedure, argument))
 
     def start(self, sql: str) -> None:
@@ -59,7 +58,7 @@ class Tool:
         self._running.stdin.flush()
 
     def cancel(self) -> Transcript:
-        """Ctrl-C, which all of the tools leave to end the program or the batch."""
+        """Ctrl-C, which ends the program or the batch."""
         assert self._running is not None
         self._running.send_signal(signal.SIGINT)
         output, errors = self._running.communicate(timeout=60)
@@ -73,8 +72,9 @@ class Tool:
 
     def _open(self, password: str) -> subprocess.Popen[str]:
         # Who runs the tests in the background may have Ctrl-C ignored, which a child would inherit.
+        command = ["tsql", "-S", "SIMULATED", "-U", self._user, "-P", password, "-o", "fhq"]
         return subprocess.Popen(
-            ["env", "--default-signal=INT", *(word.replace("PASSWORD", password) for word in self._command)],
+            ["env", "--default-signal=INT", *command],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -93,28 +93,11 @@ class Tool:
 
     def _read(self, output: str, errors: str) -> Transcript:
         everything = f"{output}\n{errors}"
-        transcript = Transcript([self._parse(output)], parted=False, messages=[("", everything)])
+        transcript = Transcript([_rows(output)], parted=False, messages=[("", everything)])
         for found in _ERROR.finditer(everything):
             transcript.errors.append((found[1] or "", everything[found.start() :]))
         return transcript
 
 
-def tool(name: str, port: int, user: str, password: str, folder: Path) -> Tool:
-    """tsql or fisql, configured to reach the server as SIMULATED."""
-    (folder / "freetds.conf").write_text(
-        f"[SIMULATED]\nhost = 127.0.0.1\nport = {port}\ntds version = 5.0\nclient charset = UTF-8\n"
-    )
-    options, parse = _TOOLS[name]
-    return Tool(name, f"{name} -S SIMULATED -U {user} -P PASSWORD {options}", password, folder, parse)
-
-
-def _tabs(text: str) -> list[Row]:
+def _rows(text: str) -> list[Row]:
     return [list[str | None](line.split("\t")) for line in text.splitlines()]
-
-
-def _bars(text: str) -> list[Row]:
-    lines = [line for line in text.splitlines() if line]
-    return [[field.strip() for field in line.split("|")] for line in lines]
-
-
-_TOOLS = {"tsql": ("-o fhq", _tabs), "fisql": ("-s | -w 60000", _bars)}
