@@ -22,7 +22,7 @@ from ase_exporter.config import Auth, Config, Target
 from ase_exporter.untrusted.encoders import sql_literal
 
 NAME = "REAL"
-# Of a real server, of a stand-in, and of one in `make test`.
+# Of a real server, of a stand-in, and of one in `make test-slow`.
 SECONDS, STAND_IN_SECONDS, SHORT_SECONDS = 600.0, 110.0, 20.0
 TIMEOUT = 120.0
 DEADLOCK = 1205

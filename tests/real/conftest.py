@@ -19,13 +19,13 @@ from tests.real import ase
 
 from ase_exporter.compare.prometheus import Prometheus
 
+IS_REAL = "REAL_ASE_HOST" in os.environ
 REAL = pytest.param(None, id="real")
-# The others take too long for every run of the tests.
-SIMULATED = ["16.0 SP04", *(pytest.param(v, marks=pytest.mark.slow) for v in ("15.7 SP138 CE", "12.5.4"))]
+SIMULATED = ["16.0 SP04", "15.7 SP138 CE", "12.5.4"]
 STAND_INS = [os.environ["STAND_IN"]] if "STAND_IN" in os.environ else SIMULATED
 
 
-@pytest.fixture(scope="session", params=[REAL] if "REAL_ASE_HOST" in os.environ else STAND_INS)
+@pytest.fixture(scope="session", params=[REAL] if IS_REAL else STAND_INS)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ase.Server]:
     _outcomes.clear()
     seconds = ase.STAND_IN_SECONDS if "STAND_IN" in os.environ else ase.SHORT_SECONDS

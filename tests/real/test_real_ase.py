@@ -4,7 +4,6 @@ Without one, the simulator stands in, which proves that this suite runs, and not
 """
 
 import json
-import os
 import re
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from tests.exporter.commands.command_line import Run
 from tests.programs import eventually
 from tests.real import ase, counters, differences
-from tests.real.conftest import Watch
+from tests.real.conftest import IS_REAL, Watch
 
 from ase_exporter.ase.connection import Connection, DatabaseError
 from ase_exporter.ase.database_error import known_of_message
@@ -37,6 +36,9 @@ OPTION = "deadlock checking period"
 TOLERANCE = 0.15
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(3600)]
+# With the simulator in its place the suite proves only that it runs.
+if not IS_REAL:
+    pytestmark.append(pytest.mark.slow)
 
 
 class Kept(Connection):
@@ -59,7 +61,7 @@ def check(server: ase.Server, *, everything: bool) -> TargetCheck:
     return TargetCheck(server.config, server.target, CATALOGUE, everything=everything, timeout=ase.TIMEOUT)
 
 
-@pytest.mark.skipif("REAL_ASE_HOST" in os.environ, reason="a real ASE is tested")
+@pytest.mark.skipif(IS_REAL, reason="a real ASE is tested")
 def test_a_real_ase_is_given() -> None:
     pytest.skip("REAL_ASE_HOST is not set: the simulator stood in, no real ASE was tested")
 
