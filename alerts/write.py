@@ -1,4 +1,4 @@
-"""Writes the alerting rules, the PrometheusRule for Kubernetes, and the tables of alerts and of the error log.
+"""Writes the alerting rules, and the tables of alerts and of the error log.
 
 Rules come from definitions/*.yaml and from the thresholds in parameters.yaml; ase_exporter.rules.definitions says how.
 """
@@ -13,15 +13,13 @@ from alerts.diagnosis_rules import diagnosis_definition, own_labels
 from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
-from ase_exporter.rules.intervals import adapted, dump
+from ase_exporter.rules.intervals import dump
 from ase_exporter.rules.parameters import DefinitionError, messages, parameters
 
 HERE = Path(__file__).parent
 RULES = HERE / "rules"
-RULES_60S = HERE / "rules-60s"
 TABLE = HERE / "runbooks" / "README.md"
 MESSAGES = HERE.parent / "docs" / "error-log.md"
-PROMETHEUS_RULE = HERE.parent / "deploy" / "kubernetes" / "monitoring" / "prometheusrule.yaml"
 
 DIAGNOSIS_HEADER = (
     "# Written by alerts/write.py from the exporter's diagnosis/findings.yaml (make generate): edit that.\n"
@@ -37,24 +35,11 @@ MESSAGES_HEADER = """\
 Written by `make generate` from `exporter/ase_exporter/rules/messages.yaml`. AseErrorLogSevere is critical for those
 that page and a warning for tickets; what is not here pages from severity 17 on. Severities are those of ASE 16.0.
 """
-PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make generate): edit those.\n"
 
 
 def placeholders(definition: Path) -> set[str]:
     """Return the names of the parameters that a definition uses."""
     return set(PLACEHOLDER.findall(definition.read_text()))
-
-
-def prometheus_rule(directory: Path = RULES) -> str:
-    """Return the PrometheusRule with the groups of all rule files, sorted by file name, as text."""
-    files = [load_yaml(path.read_text()) for path in sorted(directory.glob("*.yaml"))]
-    content = {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "PrometheusRule",
-        "metadata": {"name": "ase-exporter"},
-        "spec": {"groups": [group for each in files for group in each["groups"]]},
-    }
-    return PROMETHEUS_RULE_HEADER + dump(content)
 
 
 def alert_table() -> str:
@@ -106,10 +91,6 @@ def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
     if directory == RULES:
         yield TABLE, alert_table()
         yield MESSAGES, message_table()
-        yield PROMETHEUS_RULE, prometheus_rule()
-        shipped = {path.name: path.read_text() for path in sorted(directory.glob("*.yaml"))}
-        for name, text in shipped.items():
-            yield RULES_60S / name, adapted(text, 60.0)
     else:
         for path in sorted(RULES.glob("*.rules.yaml")):
             yield directory / path.name, path.read_text()

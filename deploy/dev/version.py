@@ -21,8 +21,6 @@ VERSIONS = {
     "exporter/pyproject.toml": [r'(ase-simulator==)[^"]+(")'],
     "simulator/pyproject.toml": [r'(?m)(^version = ")[^"]+(")'],
     "deploy/helm/ase-exporter/Chart.yaml": [r"(?m)(^version: )\S+()", r'(?m)(^appVersion: ")[^"]+(")'],
-    "deploy/kubernetes/kustomization.yaml": [r"(newTag: )\S+()"],
-    "deploy/kubernetes/README.md": [r"(ase-exporter:)[0-9][\w.-]*\w()"],
     "docker-compose.yml": [r"(image: ase-(?:exporter|simulator):)\S+()"],
     "deploy/scale-out/docker-compose.yml": [r"(image: ase-(?:exporter|simulator):)\S+()"],
 }
@@ -42,10 +40,9 @@ ADDRESSES = {
     "deploy/packages/nfpm.yaml": [r"(?m)(^homepage: )\S+()"],
     "deploy/docker/Dockerfile": [r'(image\.source=")[^"]+(")'],
     "alerts/parameters.yaml": [r"(runbooks: )https://\S+?(/blob/)"],
-    "deploy/kubernetes/monitoring/prometheusrule.yaml": [r"(runbook_url: )https://\S+?(/blob/)"],
     **{
         path.relative_to(ROOT).as_posix(): [r"(runbook_url: )https://\S+?(/blob/)"]
-        for name in ("rules/*.alerts.yaml", "rules-60s/*.alerts.yaml", "tests/[AD]*.test.yaml")
+        for name in ("rules/*.alerts.yaml", "tests/[AD]*.test.yaml")
         for path in sorted(ROOT.glob(f"alerts/{name}"))
         # Files of recording rules alone name no runbook.
         if "runbook_url" in path.read_text(encoding="utf-8")

@@ -17,7 +17,6 @@ from ase_simulator import cli as simulator
 NOT_RUN = {
     "sudo": "changes the machine, as root",
     "docker": "needs an engine; tests/deploy/test_containers.py has one where there is one",
-    "kubectl": "needs a cluster; tests/deploy/test_kubernetes.py checks what it is given",
     "pmm-admin": "needs a PMM Server",
     "git": "needs the address of the repository",
     ".venv/bin/python": "runs tests of the checkout",

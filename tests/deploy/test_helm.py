@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.deploy.test_kubernetes_schemas import complaints
+from tests.deploy.kubernetes_schemas import complaints
 from tests.paths import DEPLOY, REPOSITORY
 
 from ase_exporter.assets import load_yaml
@@ -120,19 +120,65 @@ def test_what_the_monitoring_selects_is_the_service() -> None:
     assert of_kind(objects, "ScrapeConfig")["spec"]["httpSDConfigs"] == [{"url": f"http://{address}/targets"}]
 
 
-def test_the_pod_is_that_of_the_kustomization() -> None:
-    """But for names and the image."""
-    chart = of_kind(rendered({}), "Deployment")["spec"]["template"]["spec"]
-    plain = next(iter(yaml.safe_load_all((DEPLOY / "kubernetes" / "deployment.yaml").read_text())))
-    plain = deepcopy(plain["spec"]["template"]["spec"])
-    for spec in (chart, plain):
-        (container,) = spec["containers"]
-        del container["image"]
-        container.pop("imagePullPolicy", None)
-        spec["volumes"] = [
-            {**each, "configMap": None, "persistentVolumeClaim": None} for each in spec["volumes"]
-        ]
-    assert chart == plain
+def test_the_pod_fulfils_the_restricted_pod_security_standard() -> None:
+    values = {
+        **read(CHART / "ci" / "hardened-values.yaml"),
+        "webConfigSecret": "",
+        "reloader": {"enabled": True},
+    }
+    spec = of_kind(rendered(values), "Deployment")["spec"]["template"]["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    assert [each["name"] for each in spec["containers"]] == ["ase-exporter", "reloader"]
+    for container in spec["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+    kinds = {next(key for key in volume if key != "name") for volume in spec["volumes"]}
+    assert kinds <= {"configMap", "secret", "persistentVolumeClaim", "emptyDir"}
+
+
+def test_what_the_command_line_names_is_mounted() -> None:
+    spec = of_kind(rendered(read(CHART / "ci" / "hardened-values.yaml")), "Deployment")["spec"]["template"][
+        "spec"
+    ]
+    (container,) = spec["containers"]
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    options = dict(word.split("=", 1) for word in container["args"] if "=" in word)
+    assert mounts[str(Path(options["--config.file"]).parent)] == "config"
+    assert mounts[str(Path(options["--web.config.file"]).parent)] == "web"
+    assert mounts[options["--state-dir"]] == "state"
+    assert set(mounts.values()) == {volume["name"] for volume in spec["volumes"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Deployment", ("spec", "replicaz"), 1),
+        ("Deployment", ("spec", "replicas"), "one"),
+        ("Deployment", ("spec", "template", "spec", "containers", 0, "securityContext", "readOnly"), True),
+        ("Service", ("spec", "ports", 0, "port"), "http"),
+        ("NetworkPolicy", ("spec", "policyTypes"), "Ingress"),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "intervall"), "15s"),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "a while"),
+        ("ScrapeConfig", ("spec", "httpSDConfigs", 0, "url"), 10150),
+        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "expression"), "up"),
+    ],
+)
+def test_a_misspelt_key_or_a_wrong_type_does_not_fit(
+    kind: str, path: tuple[str | int, ...], value: Any
+) -> None:
+    manifest = of_kind(rendered(read(CHART / "ci" / "operator-values.yaml")), kind)
+    broken = deepcopy(manifest)
+    at: Any = broken
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    assert complaints(manifest) == []
+    assert len(complaints(broken)) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
-"""What kustomize makes of the manifests, held against the schemas of Kubernetes and of the Prometheus operator.
+"""Objects held against the schemas of Kubernetes and of the Prometheus operator.
 
 The schemas are those that the two projects publish as Go modules: kubernetes' OpenAPI document, and the operator's
 custom resource definitions. The API server refuses an unknown key or a wrong type by them, and so does this.
 """
 
 import json
-import shutil
 import subprocess
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,20 +13,9 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from tests.deploy.test_kubernetes import MANIFESTS, built, dashboards_configmap
-
-from ase_exporter.assets import load_yaml
 
 KUBERNETES = "k8s.io/kubernetes@v1.33.1"
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
-DIRECTORIES = [MANIFESTS, MANIFESTS / "monitoring"]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl (for kustomize) is not installed"),
-    pytest.mark.skipif(not shutil.which("go"), reason="go, which fetches the schemas, is not installed"),
-]
 
 
 class Loader(yaml.CSafeLoader):
@@ -96,51 +83,4 @@ def complaints(manifest: dict[str, Any]) -> list[str]:
     """What is wrong with an object, a line each."""
     schema = schemas()[manifest["apiVersion"], manifest["kind"]]
     checker = jsonschema.Draft7Validator(schema | {"definitions": definitions()})
-    return [f"{error.json_path}: {error.message}" for error in checker.iter_errors(without_nulls(manifest))]
-
-
-def without_nulls(value: Any) -> Any:
-    """To Kubernetes a null is an absent key; kubectl writes some."""
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
-def test_every_object_that_kustomize_makes_fits_its_schema(directory: Path) -> None:
-    found = {kind: complaints(manifest) for kind, manifest in built(directory).items()}
-    assert found and not any(found.values()), found
-    print(f"\n{directory.name}: {len(found)} objects fit: {', '.join(found)}")
-
-
-def test_the_example_of_a_secret_and_the_dashboards_fit_theirs() -> None:
-    secret = load_yaml((MANIFESTS / "secret.example.yaml").read_text())
-    assert complaints(secret) == []
-    assert complaints(dashboards_configmap()) == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "value"),
-    [
-        ("Deployment", ("spec", "replicaz"), 1),
-        ("Deployment", ("spec", "replicas"), "one"),
-        ("Deployment", ("spec", "template", "spec", "containers", 0, "securityContext", "readOnly"), True),
-        ("Service", ("spec", "ports", 0, "port"), "http"),
-        ("NetworkPolicy", ("spec", "policyTypes"), "Ingress"),
-        ("ServiceMonitor", ("spec", "endpoints", 0, "intervall"), "15s"),
-        ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "a while"),
-        ("ScrapeConfig", ("spec", "httpSDConfigs", 0, "url"), 10150),
-        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "expression"), "up"),
-    ],
-)
-def test_a_misspelt_key_or_a_wrong_type_does_not_fit(
-    kind: str, path: tuple[str | int, ...], value: Any
-) -> None:
-    manifest = (built(DIRECTORIES[0]) | built(DIRECTORIES[1]))[kind]
-    broken = deepcopy(manifest)
-    at: Any = broken
-    for step in path[:-1]:
-        at = at[step]
-    at[path[-1]] = value
-    assert complaints(manifest) == []
-    assert len(complaints(broken)) == 1
+    return [f"{error.json_path}: {error.message}" for error in checker.iter_errors(manifest)]
