@@ -16,7 +16,6 @@ ruff format --check --quiet .
 types=$!
 trap 'kill "$types" 2>/dev/null || true' EXIT
 lint-imports >/dev/null || { lint-imports; exit 1; }
-python deploy/dev/vocabulary.py
 python deploy/dev/duplicate_names.py
 python deploy/dev/version.py --check
 yamllint --strict .
