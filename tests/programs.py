@@ -1,5 +1,6 @@
 """Programs that tests run beside themselves, and waiting for what they do."""
 
+import asyncio
 import os
 import re
 import subprocess
@@ -10,15 +11,29 @@ from pathlib import Path
 
 import httpx2
 
-TIMEOUT = 60.0
+# Seconds until a running program has surely done what takes it milliseconds, though others hold the machine.
+SOON = 10.0
+# The same for the start or the end of a program: starting takes seconds of CPU.
+START = 60.0
 
 
-def eventually(what: str, condition: Callable[[], bool], seconds: float = TIMEOUT) -> None:
-    """Wait until the condition holds. Raises AssertionError if it does not in time."""
+def eventually(what: str, condition: Callable[[], bool], seconds: float = SOON) -> None:
+    """Wait until the condition holds. Raises AssertionError if it does not in time.
+
+    Who waits longer says why: until the end of it, a bug is not reported.
+    """
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        time.sleep(0.05)
+        time.sleep(0.02)
+
+
+async def eventually_here(what: str, condition: Callable[[], bool]) -> None:
+    """The same for what happens on this event loop."""
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end, f"{what}: not within {SOON} s"
+        await asyncio.sleep(0.01)
 
 
 def answers(url: str) -> bool:
@@ -45,7 +60,7 @@ def running(
         yield process
     finally:
         process.terminate()
-        process.wait(TIMEOUT)
+        process.wait(START)
 
 
 @contextmanager
@@ -59,5 +74,5 @@ def listening(log: Path, *command: str | Path, environment: Mapping[str, str] | 
             assert said or process.poll() is None, log.read_text()
             return bool(said)
 
-        eventually(f"a port in {log}", heard)
+        eventually(f"a port in {log}", heard, START)
         yield int(said[0])

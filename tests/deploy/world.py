@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.exporter.compare.conftest import Phase, openmetrics, running_prometheus
 from tests.paths import REPOSITORY
-from tests.programs import TIMEOUT, listening
+from tests.programs import START, listening
 
 TOOLS = Path(sys.executable).parent
 # Whose past Prometheus holds -> the change that was made in the middle of it.
@@ -71,7 +71,7 @@ class World:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=2 * TIMEOUT,
+            timeout=2 * START,
         )
 
 

@@ -20,7 +20,7 @@ import yaml
 from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 from tests.ports import free_block
-from tests.programs import answers, eventually
+from tests.programs import START, answers, eventually
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus, Sample
@@ -96,7 +96,7 @@ class Fleet:
         process.send_signal(how)
         process.wait(60)
 
-    def wait_ready(self, *services: str, timeout: float = 60) -> None:
+    def wait_ready(self, *services: str, timeout: float = START) -> None:
         for service in services:
             url = self.url(service) + READY.get(service, "/-/ready")
             eventually(f"{service} answers (see {self.directory})", partial(answers, url), timeout)

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from tests.alerts.laboratory.table import found
 from tests.paths import DEPLOY
-from tests.programs import answers, eventually, listening
+from tests.programs import START, answers, eventually, listening
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.demo import scaling
@@ -55,7 +55,7 @@ def alertmanager(configuration: str, directory: Path) -> Iterator[Alertmanager]:
     options += [f"--web.listen-address={HOST}:0", "--cluster.listen-address="]
     with listening(directory / "alertmanager.log", "prometheus-alertmanager", *options) as port:
         url = f"http://{HOST}:{port}"
-        eventually("Alertmanager is ready", partial(answers, f"{url}/-/ready"))
+        eventually("Alertmanager is ready", partial(answers, f"{url}/-/ready"), START)
         yield Alertmanager(url)
 
 

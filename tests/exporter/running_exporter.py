@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 from tests.planted import DATABASE
+from tests.programs import SOON, START
 
 # Scrape settings for a busy machine, where starting a worker and logging in may take long.
 PATIENT = {"timeout": "60s", "connect_timeout": "60s"}
@@ -26,7 +27,7 @@ class RunningExporter:
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
-    def wait_for(self, text: str, seconds: float = 60) -> str:
+    def wait_for(self, text: str, seconds: float = SOON) -> str:
         """The first line that contains the text; waits for it if need be."""
 
         def found() -> str | None:
@@ -49,7 +50,7 @@ class RunningExporter:
     @property
     def url(self) -> str:
         """URL of the server."""
-        return self.wait_for("listening on ").partition("listening on ")[2].partition(",")[0]
+        return self.wait_for("listening on ", START).partition("listening on ")[2].partition(",")[0]
 
     def processes(self) -> list[psutil.Process]:
         """The web process, then its workers."""
@@ -60,11 +61,11 @@ class RunningExporter:
         """Send SIGTERM and return the exit status."""
         self.process.terminate()
         try:
-            status = self.process.wait(60)
+            status = self.process.wait(START)
         except subprocess.TimeoutExpired:
             self.process.kill()
             status = self.process.wait()
-        self._reader.join(60)
+        self._reader.join(START)
         assert self.process.stderr
         self.process.stderr.close()
         return status
@@ -125,7 +126,7 @@ def exporter(
         )
     )
     try:
-        running.wait_for("listening on ")
+        running.wait_for("listening on ", START)
         yield running
     finally:
         running.stop()

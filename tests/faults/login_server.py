@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from tests.programs import SOON
+
 _LOGIN_RECORD = 512
 
 Talk = Callable[[bytes], bytes]
@@ -80,7 +82,7 @@ class LoginServer:
     def until(self, *, logins: int = 0, ended: int = 0) -> None:
         """Wait for that many logins, and for the ends of that many connections."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self.logins >= logins and self._ended >= ended, 60)
+            assert self._changed.wait_for(lambda: self.logins >= logins and self._ended >= ended, SOON)
 
     def _accept(self) -> None:
         with suppress(OSError):

@@ -28,6 +28,7 @@ from tests.faults.login_server import (
     session,
 )
 from tests.faults.scraping import dropping, scrape
+from tests.programs import START
 
 from ase_exporter.ase.login_ledger import HOURLY, LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
@@ -244,7 +245,7 @@ def test_an_unanswered_login_counts_when_its_worker_dies_or_the_exporter_is_kill
             assert server.logins == 1
             (worker,) = running.processes()[1:]
             worker.send_signal(signal.SIGKILL)
-            running.wait_for("starting another")
+            running.wait_for("starting another", START)
             while 'reason="deadline"' not in probe(running):
                 pass
             assert server.logins == LOGIN_ATTEMPTS

@@ -14,7 +14,7 @@ import yaml
 from tests.exporter.compare.conftest import running_prometheus
 from tests.exporter.conftest import run  # noqa: F401  # a fixture
 from tests.exporter.running_exporter import exporter
-from tests.programs import eventually
+from tests.programs import START, eventually
 from tests.real import ase
 
 from ase_exporter.compare.prometheus import Prometheus
@@ -72,7 +72,7 @@ def watch(server: ase.Server, tmp_path_factory: pytest.TempPathFactory) -> Itera
         scraped = {"global": times, "scrape_configs": [job]}
         (folder / "prometheus.yml").write_text(yaml.safe_dump(scraped))
         with running_prometheus(folder) as url, Prometheus(url) as prometheus:
-            eventually("the first scrape", lambda: bool(prometheus.query("ase_up == 1")))
+            eventually("the first scrape", lambda: bool(prometheus.query("ase_up == 1")), START)
             yield Watch(running.url, url, interval, time.time())
         server.write("exporter.log", running.log)
 

@@ -152,6 +152,7 @@ def test_a_blocked_process_is_seen(server: ase.Server) -> None:
         eventually(
             "a blocked process",
             lambda: counters.total(counters.scrape(scraper), "ase_processes_blocked") > before,
+            ase.TIMEOUT,
         )
     scraper.close()
 
@@ -168,10 +169,10 @@ def test_a_change_is_found(server: ase.Server, watch: Watch, run: Run) -> None:
             return run("changes", f"--url={watch.exporter}", "--format=csv").stdout
 
         # The first snapshot has nothing to compare with.
-        eventually("a snapshot", lambda: "ase_exporter_changes_statements" in probe(watch))
+        eventually("a snapshot", lambda: "ase_exporter_changes_statements" in probe(watch), ase.TIMEOUT)
         try:
             ase.execute(admin, f"exec sp_configure '{OPTION}', {old + 100}")
-            eventually("the change", lambda: OPTION in changes())
+            eventually("the change", lambda: OPTION in changes(), ase.TIMEOUT)
         finally:
             ase.execute(admin, f"exec sp_configure '{OPTION}', {old}")
         server.write("changes.csv", changes())

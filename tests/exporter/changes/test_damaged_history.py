@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from tests.exporter.changes.journal_process import snapshot_of
 from tests.exporter.running_exporter import exporter
+from tests.programs import START, eventually, eventually_here
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
@@ -53,9 +54,9 @@ def work_with(directory: Path) -> list[Change]:
         journal = Journal(ChangesConfig(), directory)
         await journal.start()
         journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
-        async with asyncio.timeout(60):
-            while journal._pending or journal._unsaved or not journal.store_ok:
-                await asyncio.sleep(0.01)
+        await eventually_here(
+            "saved", lambda: not journal._pending and not journal._unsaved and journal.store_ok
+        )
         found.extend(await journal.find(ChangeFilter()))
         assert not [task for task in journal._tasks if task.done()]
         await journal.stop()
@@ -101,10 +102,9 @@ def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting
         running.wait_for("state directory: ")
         for process in running.processes():
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
-        end = time.monotonic() + 60
-        while "ase_exporter_change_store_up 1.0" not in httpx2.get(metrics, trust_env=False, timeout=60).text:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        up = "ase_exporter_change_store_up 1.0"
+        # The store is tried again after a pause.
+        eventually(up, lambda: up in httpx2.get(metrics, trust_env=False, timeout=60).text, START)
     assert (state / FILE).stat().st_size > 0
 
 

@@ -1,14 +1,14 @@
 """The journal: changes from snapshots, annotations, maintenance, and a disk that fails."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.exporter.changes.journal_process import snapshot_of
+from tests.programs import eventually_here
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.journal import MAX_RECENT, Journal
@@ -21,13 +21,6 @@ from ase_exporter.metrics.exposition import render_text
 pytestmark = pytest.mark.anyio
 
 
-async def eventually(condition: Callable[[], bool]) -> None:
-    """Wait for a condition, for a minute at most."""
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
 @asynccontextmanager
 async def started(directory: Path | None = None) -> AsyncIterator[Journal]:
     journal = Journal(ChangesConfig(), directory)
@@ -38,8 +31,9 @@ async def started(directory: Path | None = None) -> AsyncIterator[Journal]:
 
 async def settled(journal: Journal) -> None:
     """Wait until the snapshot is compared and saved."""
-    await eventually(
-        lambda: "PROD" in journal._last_snapshots and not journal._pending and not journal._unsaved
+    await eventually_here(
+        "compared and saved",
+        lambda: "PROD" in journal._last_snapshots and not journal._pending and not journal._unsaved,
     )
 
 
@@ -57,7 +51,7 @@ async def test_the_first_snapshot_is_a_baseline_and_the_next_shows_a_change() ->
         await settled(journal)
         assert journal.recent("PROD") == []
         journal.on_snapshot("PROD", snapshot_of({"number of locks": "9000"}))
-        await eventually(lambda: len(journal.recent("PROD")) == 1)
+        await eventually_here("the change", lambda: len(journal.recent("PROD")) == 1)
         (change,) = journal.recent("PROD")
         assert (change.name, change.old, change.new) == ("number of locks", "5000", "9000")
         assert change.not_before is not None and change.not_before <= change.at
@@ -77,7 +71,7 @@ async def test_an_unchanged_snapshot_moves_not_before(tmp_path: Path) -> None:
         journal.on_snapshot("PROD", replace(snapshot_of({"a": "1"}), at=confirmed))
     async with started(tmp_path) as again:
         again.on_snapshot("PROD", snapshot_of({"a": "2"}))
-        await eventually(lambda: len(again.recent("PROD")) == 1)
+        await eventually_here("the change", lambda: len(again.recent("PROD")) == 1)
         assert again.recent("PROD")[0].not_before == confirmed
 
 
@@ -87,7 +81,7 @@ async def test_a_trace_flag_is_seen_though_nothing_else_has_changed(tmp_path: Pa
         await settled(journal)
         event = Event(time.time(), "dbcc traceon", "8399", "", "", "on", "jane", seen_before=False)
         journal.on_snapshot("PROD", replace(snapshot_of({"a": "1"}), events=(event,)))
-        await eventually(lambda: len(journal.recent("PROD")) == 1)
+        await eventually_here("the change", lambda: len(journal.recent("PROD")) == 1)
         assert (journal.recent("PROD")[0].kind, journal.recent("PROD")[0].name) == ("trace_flag", "8399")
 
 
@@ -160,13 +154,13 @@ async def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_
         await settled(journal)
         monkeypatch.setattr(Store, "record", full)
         journal.on_snapshot("PROD", snapshot_of({"a": "2"}))
-        await eventually(lambda: journal.store_errors > 0)
+        await eventually_here("an error of the store", lambda: journal.store_errors > 0)
         text = metrics(journal)
         assert "ase_exporter_change_store_up 0.0" in text
         assert 'name="a",to="2"' in text
         monkeypatch.setattr(Store, "record", record)
         journal.on_snapshot("PROD", snapshot_of({"a": "3"}))
-        await eventually(lambda: journal.store_ok and len(journal.recent("PROD")) == 2)
+        await eventually_here("all changes", lambda: journal.store_ok and len(journal.recent("PROD")) == 2)
     assert caplog.text.count("database or disk is full") == 1
     after = Store(tmp_path, None)
     assert [change.new for change in after.find(ChangeFilter())] == ["3", "2"]
@@ -184,5 +178,5 @@ async def test_a_stored_snapshot_that_cannot_be_read_is_replaced_by_a_new_baseli
         journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
         journal.on_snapshot("PROD", snapshot_of({"a": "2"}))
-        await eventually(lambda: len(journal.recent("PROD")) == 1)
+        await eventually_here("the change", lambda: len(journal.recent("PROD")) == 1)
     assert "new baseline" in caplog.text

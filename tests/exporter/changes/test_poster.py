@@ -11,6 +11,7 @@ from typing import TypeVar
 import httpx2
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
+from tests.programs import eventually_here
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.grafana import Grafana, GrafanaError, Poster, payload
@@ -62,10 +63,8 @@ async def drain(poster: Poster) -> None:
 async def run_until(poster: Poster, done: Callable[[], object]) -> None:
     """Let it post until then."""
     running = asyncio.create_task(poster.run())
-    async with asyncio.timeout(60):
-        while not done():
-            assert not running.done()
-            await asyncio.sleep(0.01)
+    await eventually_here("done, or failed", lambda: bool(done()) or running.done())
+    assert not running.done()
     running.cancel()
     await asyncio.wait([running])
 
@@ -109,9 +108,7 @@ async def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted
     grafana.mood = "ok"
     await poster.step()
     grafana.let_go.set()
-    async with asyncio.timeout(60):
-        while len(grafana.annotations) < 2:
-            await asyncio.sleep(0.02)
+    await eventually_here("the second annotation", lambda: len(grafana.annotations) == 2)
     later = time.time() + 3600
     monkeypatch.setattr(time, "time", lambda: later)
     await drain(poster)

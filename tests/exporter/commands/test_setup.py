@@ -20,6 +20,7 @@ from tests.exporter.commands.command_line import Run
 from tests.exporter.config.test_special_files import in_time
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
+from tests.programs import START
 
 from ase_exporter import config
 from ase_exporter.ase.database_error import DatabaseError
@@ -94,7 +95,7 @@ class Terminal:
         """Read until it shows the text again; what it showed since the last time."""
         seen = ""
         while text not in seen:
-            assert select.select([self._terminal], [], [], 120)[0], f"{text!r} did not come: {self.shown}"
+            assert select.select([self._terminal], [], [], START)[0], f"{text!r} did not come: {self.shown}"
             try:
                 seen += (new := os.read(self._terminal, 65536).decode(errors="replace"))
             except OSError:

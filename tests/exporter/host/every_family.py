@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 from tests.exporter.host.kernels import DATASERVER, NUMA_HOST, Files, meminfo, settled, write_files
 from tests.exporter.host.perf_stand_in import StandIn
+from tests.programs import START
 
 from ase_exporter.config.host import Collectors, HostConfig, Perf, Required
 from ase_exporter.host.collectors import HostCollectors
@@ -72,7 +73,7 @@ def _collected(stand_in: StandIn) -> dict[str, Family]:
         assert host.perf
         state = host.perf.child.state
         with state.changed:
-            assert state.changed.wait_for(lambda: state.problem and state.counted_seconds, 60)
+            assert state.changed.wait_for(lambda: state.problem and state.counted_seconds, START)
         found = {family.name: family for family in host.collect()}
     finally:
         host.close()

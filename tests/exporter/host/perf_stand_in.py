@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.exporter.host.kernels import values, write_files
+from tests.programs import START
 
 from ase_exporter.config.host import Perf
 from ase_exporter.host.perf import PerfCollector
@@ -51,5 +52,5 @@ def wait(collector: PerfCollector, condition: Callable[[PerfState], bool]) -> di
     """Wait until the condition holds; return the collector's values then."""
     state = collector.child.state
     with state.changed:
-        assert state.changed.wait_for(lambda: condition(state), 60)
+        assert state.changed.wait_for(lambda: condition(state), START)
     return values(collector.collect())

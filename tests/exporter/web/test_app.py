@@ -4,14 +4,15 @@ import gzip
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 from starlette.testclient import TestClient
 from tests.planted import UNUSED
+from tests.programs import START, eventually
 
 from ase_exporter import config
 from ase_exporter.web.app import ExporterApp, create_app
@@ -125,11 +126,15 @@ def test_the_landing_page_names_each_target_and_its_state(client: TestClient) ->
 
 def until(client: TestClient, path: str, text: str) -> int:
     """The status of the first answer that ends with that text; waits for it if need be."""
-    end = time.monotonic() + 60
-    while not f"\n{(answer := client.get(path)).text}".endswith(text):
-        assert time.monotonic() < end, answer.text
-        time.sleep(0.05)
-    return answer.status_code
+    answers: list[httpx2.Response] = []
+
+    def ends_with_it() -> bool:
+        answers.append(client.get(path))
+        return f"\n{answers[-1].text}".endswith(text)
+
+    # A worker that ended is replaced by a new process.
+    eventually(text, ends_with_it, START)
+    return answers[-1].status_code
 
 
 def test_health_and_readiness_tell_whether_workers_run(

@@ -11,6 +11,7 @@ from dataclasses import replace
 import psutil
 import pytest
 from tests.exporter.simulated import PASSWORD, Simulated, reading
+from tests.programs import eventually_here
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
@@ -35,9 +36,7 @@ class Logins:
         self.proceed = threading.Event()
 
     async def until(self, begun: int) -> None:
-        async with asyncio.timeout(60):
-            while self.begun < begun:
-                await asyncio.sleep(0.01)
+        await eventually_here(f"{begun} logins", lambda: self.begun >= begun)
 
 
 @pytest.fixture
