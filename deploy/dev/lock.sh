@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes the lock files. Hashes are recorded, index addresses are not.
 #   requirements.txt            ase-exporter without extras: what serving and most commands need
-#   requirements-tools.txt      the same with [compare], [arrays] and [top]: what README installs, and deb, rpm and image have
+#   requirements-tools.txt      the same with [compare] and [top]: what README installs, and deb, rpm and image have
 #   requirements-report.txt     the same with [report]
 #   requirements-simulator.txt  ase-simulator
 #   requirements-dev.txt        all of these, and what tests and lint need

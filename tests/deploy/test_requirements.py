@@ -110,8 +110,8 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported(name: str
     ("lock", "direct"),
     [
         ("requirements.txt", declared(PROJECTS["exporter"]["dependencies"])),
-        ("requirements-tools.txt", required("exporter", "compare", "arrays", "top")),
-        ("requirements-report.txt", required("exporter", "compare", "arrays", "top", "report")),
+        ("requirements-tools.txt", required("exporter", "compare", "top")),
+        ("requirements-report.txt", required("exporter", "compare", "top", "report")),
         ("requirements-simulator.txt", required("simulator")),
     ],
 )

@@ -337,17 +337,12 @@ class MemoryConnection:
             raise DatabaseError("lost", "the connection is gone")
         return server.ask(sql)
 
-    query_columns = query
-
     def query_batch(
         self, selects: Sequence[str], next_deadline: Callable[[], float]
     ) -> Iterator[list[FakeRow]]:
         answers = [self.query(sql, next_deadline()) for sql in selects]
         spoil, self._server.spoil = self._server.spoil, list
         yield from spoil(answers)
-
-    def is_large(self, _: str) -> bool:
-        return False
 
     def detect_charset(self, _: float) -> None:
         """UTF-8."""

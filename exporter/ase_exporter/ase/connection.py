@@ -27,11 +27,10 @@ from ase_exporter.ase.login import Endpoint as Endpoint
 from ase_exporter.ase.login import Opener as Opener
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.resolver import resolver
-from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, decoder, python_codec
+from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, python_codec
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, CallBounds, Watchdog
 from ase_exporter.errors import UserError
-from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, has_arrays
 from ase_exporter.metrics.columns import Row as Row
 
 # Environment variables that FreeTDS prefers to the connection string: the password would go to another server.
@@ -76,10 +75,6 @@ class Connection:
         self._socket = driver_socket
         self._watchdog = watchdog
         self._monotonic = watchdog.clock.monotonic
-        # Statements whose last result was large, with its rows; those of them with a column that cannot be bound.
-        self._large: dict[str, int] = {}
-        self._unbindable: set[str] = set()
-        self._codec = DEFAULT
         self.cost = Cost()
         self._counted_bytes = 0
         decode_text(raw, DEFAULT)
@@ -190,7 +185,6 @@ class Connection:
                 raise
             return
         if rows and (codec := python_codec(str(rows[0][0]))):
-            self._codec = codec
             decode_text(self._raw, codec)
 
     def query(self, sql: str, deadline: float) -> list[Row]:
@@ -227,7 +221,6 @@ class Connection:
                         text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
                         raise DatabaseError("out_of_step", text, usable=True)
                 if number:
-                    self._note_size(selects[number - 1], len(rows))
                     self.cost.rows += len(rows)
                     yield rows
         except DatabaseError:
@@ -235,16 +228,6 @@ class Connection:
             with contextlib.suppress(DatabaseError), self._bounded(cursor, self._monotonic()):
                 cursor.close()
             raise
-
-    def query_columns(self, sql: str, deadline: float) -> Columns | list[Row]:
-        """Run a query as `query` does, but return columns if the statement's last result was large."""
-        rows = self._fetch_bound(sql, deadline) if self.is_large(sql) else self.query(sql, deadline)
-        self._note_size(sql, len(rows))
-        return rows
-
-    def is_large(self, sql: str) -> bool:
-        """Whether `query_columns` fetches this statement by columns."""
-        return sql in self._large and sql not in self._unbindable
 
     def query_messages(self, sql: str, deadline: float) -> list[str]:
         """The lines that a procedure prints, in order, without its result sets.
@@ -309,12 +292,6 @@ class Connection:
         finally:
             self.cost.statement_seconds += self._monotonic() - started
 
-    def _note_size(self, sql: str, rows: int) -> None:
-        if rows >= MIN_ARRAY_ROWS and has_arrays():
-            self._large[sql] = rows
-        else:
-            self._large.pop(sql, None)
-
     def _execute(self, cursor: pyodbc.Cursor, sql: str, deadline: float) -> None:
         with gil_scheduler.released(), self._bounded(cursor, deadline):
             cursor.execute(sql)
@@ -328,51 +305,18 @@ class Connection:
                 rows += more
                 if len(rows) > MAX_ROWS:
                     cursor.close()
-                    raise self._too_many_rows()
+                    raise DatabaseError("too_many_rows", f"more than {MAX_ROWS} rows", usable=True)
             if len(more) < FETCH_ROWS:
                 break
         return rows
-
-    def _fetch_bound(self, sql: str, deadline: float) -> Columns | list[Row]:
-        # Imports numpy, which only targets with large tables pay for.
-        from ase_exporter.ase import bulk_fetch
-
-        statement = bulk_fetch.Statement(self._raw.hdbc, decoder(self._codec))
-        expected = self._large[sql] + self._large[sql] // 8
-
-        def bounded(row_bytes: int) -> CallBounds:
-            return self._bounded(statement, deadline, row_bytes + MAX_CALL_BYTES)
-
-        with statement:
-            try:
-                with self._counted():
-                    with gil_scheduler.released(), bounded(0):
-                        statement.execute(sql)
-                    columns = statement.fetch(expected, MAX_ROWS, bounded)
-                    with bounded(0):
-                        while statement.next_result():
-                            pass
-                self.cost.rows += len(columns)
-                return columns
-            except bulk_fetch.TooManyRowsError:
-                raise self._too_many_rows() from None
-            except bulk_fetch.UnbindableError:
-                self._unbindable.add(sql)
-            finally:
-                # May have to wait for the server.
-                with bounded(0):
-                    statement.close()
-        return self.query(sql, deadline)
-
-    def _too_many_rows(self) -> DatabaseError:
-        return DatabaseError("too_many_rows", f"more than {MAX_ROWS} rows", usable=True)
 
     def _released_unless_data_waits(self) -> AbstractContextManager[None]:
         """Let other threads run within the block, unless the socket already has data for the driver."""
         return contextlib.nullcontext() if self._socket.waiting() else gil_scheduler.released()
 
-    def _bounded(self, statement: Any, deadline: float, max_bytes: int = MAX_CALL_BYTES) -> CallBounds:
-        """statement: a cursor, or what else has `cancel`."""
+    def _bounded(
+        self, statement: pyodbc.Cursor, deadline: float, max_bytes: int = MAX_CALL_BYTES
+    ) -> CallBounds:
         limit = max(deadline, self._monotonic() + TIMING.min_call_seconds)
         cancel = partial(_cancel, statement)
         return CallBounds(self._socket, self._watchdog, cancel, limit, max_bytes)
@@ -420,7 +364,7 @@ def _dropped(where: str) -> DatabaseError:
     return error
 
 
-def _cancel(statement: Any) -> None:
+def _cancel(statement: pyodbc.Cursor) -> None:
     with contextlib.suppress(pyodbc.Error):
         statement.cancel()
 

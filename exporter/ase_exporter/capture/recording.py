@@ -8,7 +8,6 @@ from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 from ase_exporter.capture.file import LOGIN, ColumnType, Execution, Failure, Result
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.metrics.columns import Columns
 
 # The exporter's own tests of a connection: a replay answers them without a recording.
 _PING = re.compile(r"select \d+")
@@ -61,10 +60,6 @@ class RecordingConnection(Connection):
 
     def query(self, sql: str, deadline: float) -> list[Row]:
         return list(self._record(sql, deadline)[0])
-
-    def query_columns(self, sql: str, deadline: float) -> Columns | list[Row]:
-        # By rows, as they are recorded.
-        return self.query(sql, deadline)
 
     def query_batch(self, selects: Sequence[str], next_deadline: Callable[[], float]) -> Iterator[list[Row]]:
         for sql in selects:

@@ -8,7 +8,7 @@ from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import READ_AT, OnUnreadable, RowMapper, is_narrow
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.metrics.columns import Columns, Row, column_names
+from ase_exporter.metrics.columns import Row, column_names
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 
@@ -40,12 +40,7 @@ class PlannedCollector:
         """Whether it can be read."""
         return self.mapper is not None
 
-    @property
-    def by_columns(self) -> bool:
-        """Whether a large result is best fetched by columns."""
-        return self.mapper is not None and self.mapper.takes_columns
-
-    def mismatch(self, result: Columns | Sequence[Row]) -> str:
+    def mismatch(self, result: Sequence[Row]) -> str:
         """How the columns of a result differ from those that were asked for; '' if they do not."""
         found = tuple(map(str.lower, column_names(result)))
         if not found or not self.columns or found == self.columns:
@@ -54,7 +49,7 @@ class PlannedCollector:
 
     def families(
         self,
-        rows: Columns | Sequence[Row],
+        rows: Sequence[Row],
         counters: CounterStore,
         now: float,
         on_unreadable: OnUnreadable | None = None,

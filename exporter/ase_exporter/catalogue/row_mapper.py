@@ -1,7 +1,7 @@
 """Maps the rows of one collector to metric families, compiled for the columns that one server has."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from types import NoneType
@@ -10,13 +10,13 @@ from typing import Any
 from ase_exporter.catalogue.facts import ServerFacts, server_seconds
 from ase_exporter.catalogue.labels import INSTANCE_LABEL, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
-from ase_exporter.catalogue.ranking import choose, leading, shares
+from ase_exporter.catalogue.ranking import choose, shares
 from ase_exporter.catalogue.row_series import ColumnValues, MetricGroup, RowSeries, ValueSource, samples_of
 from ase_exporter.errors import UnreadableError
-from ase_exporter.metrics.columns import Columns, Row, at_indexes, listed, same
-from ase_exporter.metrics.counters import CounterStore, Key, TableCounters, Width
+from ase_exporter.metrics.columns import Columns, Row
+from ase_exporter.metrics.counters import CounterStore, Key, Raw, TableCounters, Width
 from ase_exporter.metrics.epochs import EpochReading, Instance
-from ase_exporter.metrics.families import Family, Sample, SampleArray
+from ase_exporter.metrics.families import Family, LastingSamples, Sample
 
 # Called with a description of the columns that cannot be read, before anything is counted; may raise.
 OnUnreadable = Callable[[str], None]
@@ -90,7 +90,7 @@ class RowMapper:
         self._identity = frozenset(self._key_indexes).union(
             *(group.labels.indexes for group in self._groups.values())
         )
-        self._last_rows: Columns | None = None
+        self._last_rows: tuple[int, list[list[Any]]] | None = None
         self._types = dict.fromkeys(self._ranked_by, _NUMBERS)
         for group in self._groups.values():
             for value in (*group.counters, *group.gauges):
@@ -104,14 +104,10 @@ class RowMapper:
             kind = list(columns.values())[index]
             if "char" in kind or "int" in kind:
                 self._types[index] = _TEXTS if "char" in kind else _NUMBERS
-        labelled = {index for group in self._groups.values() for index in group.labels.indexes}
-        ranked = any(group.ranked for group in self._groups.values())
-        # Whether fetching a large result by columns pays off: if rows are ranked, or have series of their own.
-        self.takes_columns = self._event_time is None and (ranked or labelled.issuperset(self._key_indexes))
 
     def families(
         self,
-        rows: Columns | Sequence[Row],
+        rows: Sequence[Row],
         counters: CounterStore,
         now: float,
         on_unreadable: OnUnreadable | None = None,
@@ -121,15 +117,16 @@ class RowMapper:
         If `on_unreadable` is given and returns, columns that cannot be read count as NULL. Raises UnreadableError,
         with nothing counted, for others, another number of columns, and labels and keys of another type.
         """
-        received = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self.columns))
-        table = self._readable(received, on_unreadable)
+        table = self._readable(Columns.of_rows(rows, len(self.columns)), on_unreadable)
         if readings := self._epochs(table):
             counters.observe(readings, now)
-        found: dict[str, list[Sample] | SampleArray] = {}
-        if self._event_time is None and not self._has_same_rows(table):
-            self._last_rows = rows = table.only(self._identity)
+        found: dict[str, list[Sample] | LastingSamples] = {}
+        rows_read = len(table), [table.columns[index] for index in self._identity]
+        if self._event_time is None and rows_read != self._last_rows:
+            # Mostly, labels and keys equal those of the last reading, row by row.
+            self._last_rows = rows_read
             for group in self._groups.values():
-                group.rows = RowSeries(group.labels.values(rows), _keys(rows, self._key_indexes))
+                group.rows = RowSeries(group.labels.values(table), _keys(table, self._key_indexes))
         for name, group in self._groups.items():
             totals = counters.table(name, group.widths, by_instance=self._by_instance)
             if self._event_time is None:
@@ -152,7 +149,7 @@ class RowMapper:
         unknown = [None] * len(table)
 
         def cells(column: str) -> list[Any]:
-            return table.listed(self._indexes[column]) if column in self._indexes else unknown
+            return table.columns[self._indexes[column]] if column in self._indexes else unknown
 
         instances = cells("InstanceID") if self._by_instance else unknown
         rows = zip(instances, cells(epoch.started), cells(epoch.cleared), cells(READ_AT), strict=True)
@@ -211,9 +208,9 @@ class RowMapper:
             raise UnreadableError(f"{self.name}: {len(table.columns)} columns instead of {len(self.columns)}")
         columns, unreadable = list(table.columns), []
         for index, types in self._types.items():
-            found = set(_cell_types(columns[index]))
+            found = set(map(type, columns[index]))
             if Decimal in found:
-                columns[index] = list(map(_plain_number, table.listed(index)))
+                columns[index] = list(map(_plain_number, columns[index]))
             if not types.issuperset(found):
                 columns[index] = [None] * len(table)
                 wrong = ", ".join(sorted(kind.__name__ for kind in found - types))
@@ -227,24 +224,15 @@ class RowMapper:
             on_unreadable(f"{self.name}: {'; '.join(unreadable)}")
         return Columns(columns, len(table))
 
-    def _has_same_rows(self, table: Columns) -> bool:
-        """Whether labels and keys equal those of the last reading, row by row, as they mostly do."""
-        last = self._last_rows
-        return (
-            last is not None
-            and last.length == table.length
-            and all(same(last.columns[index], table.columns[index]) for index in self._identity)
-        )
-
     def _map_rows(
         self, group: MetricGroup, totals: TableCounters, table: Columns, now: float
-    ) -> dict[str, list[Sample] | SampleArray]:
+    ) -> dict[str, list[Sample] | LastingSamples]:
         """The samples of one group of metrics."""
         rows = group.rows
         assert rows is not None
         columns = [_column(table, value) for value in group.counters]
         label_values, texts = rows.label_values, rows.texts
-        numbers: Any = []
+        numbers: list[int] = []
         if group.counters or group.ranked:
             unique = columns if rows.first_rows is None else rows.summed_by_key(columns)
             generations = None if self._generation is None else rows.per_key(_keys(table, [self._generation]))
@@ -258,16 +246,15 @@ class RowMapper:
                 totals.add([totals.series(labels) for labels in rows.per_key(counted_for)], deltas)
                 numbers = [totals.series(labels) for labels in texts.series]
             else:
-                arrays = any(not isinstance(column, list) for column in unique)
-                owners, numbers = rows.series_numbers(totals, arrays=arrays)
+                owners, numbers = rows.series_numbers(totals)
                 totals.add(owners, deltas)
         found: defaultdict[str, list[ColumnValues]] = defaultdict(list)
         for value, column, counted_so_far in zip(group.counters, columns, totals.totals, strict=True):
-            each = value.scaled(at_indexes(counted_so_far, numbers))
-            if isinstance(column, list) and None in column:
+            each = value.scaled([counted_so_far[number] for number in numbers])
+            if None in column:
                 pairs = zip(label_values, column, strict=True)
                 known = {labels for labels, cell in pairs if cell is not None}
-                counted = zip(texts.series, listed(each), strict=True)
+                counted = zip(texts.series, each, strict=True)
                 shown = [sample for sample in counted if sample[0] in known]
                 found[value.metric].append(ColumnValues(value.by, shown, whole=False))
             else:
@@ -277,7 +264,7 @@ class RowMapper:
             if not group.ranked and len(rows.series) == len(column) and value.is_known(column):
                 found[value.metric].append(ColumnValues(value.by, value.scaled(column)))
             else:
-                folded = value.folded(listed(column), label_values, self._facts.utc_seconds)
+                folded = value.folded(column, label_values, self._facts.utc_seconds)
                 found[value.metric].append(ColumnValues(value.by, folded, whole=False))
         return {name: samples_of(columns, texts) for name, columns in found.items()}
 
@@ -287,7 +274,7 @@ class RowMapper:
         group: MetricGroup,
         table: Columns,
         rows: RowSeries,
-        deltas: Sequence[Any],
+        deltas: Sequence[list[Raw]],
     ) -> Collection[Key]:
         """Choose the rows that have series of their own from now on; returns those that had them until now.
 
@@ -299,19 +286,17 @@ class RowMapper:
         values = (*group.counters, *group.gauges)
         ranked_by = self._ranked_by or [value.column for value in values if value.column is not None]
         costs = [
-            growth[index] if len(growth.get(index, ())) else rows.per_key(_cells(table, index))
-            for index in ranked_by
+            growth[index] if growth.get(index) else rows.per_key(table.columns[index]) for index in ranked_by
         ]
         before = totals.top_rows
-        candidates = leading(shares(costs), self._top, map(rows.positions.get, before))
-        ranked = {rows.keys[position]: share for position, share in candidates}
+        ranked = dict(zip(rows.keys, shares(costs), strict=True))
         totals.top_rows = choose(before, ranked, self._top)
         return before if totals.reads > 1 else totals.top_rows
 
 
 def _count_events(
     group: MetricGroup, totals: TableCounters, table: Columns
-) -> dict[str, list[Sample] | SampleArray]:
+) -> dict[str, list[Sample] | LastingSamples]:
     """Count each event once. Events in the pipe at the first reading count only if totals start at raw values.
 
     A new kind of event is exposed as 0 first, as rate() does not see the first value of a series.
@@ -331,27 +316,13 @@ def _count_events(
 
 def _keys(rows: Columns, indexes: Sequence[int]) -> list[Key]:
     """The key of each row, of texts and numbers alone, so that it can be saved."""
-    columns = [[cell if type(cell) in _PLAIN else str(cell) for cell in rows.listed(at)] for at in indexes]
+    columns = [[cell if type(cell) in _PLAIN else str(cell) for cell in rows.columns[at]] for at in indexes]
     return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
 
 
-def _column(table: Columns, value: ValueSource) -> Any:
-    """The column of a value: an array, or else a list."""
-    if value.column is None:
-        return [1] * len(table)
-    return _cells(table, value.column)
-
-
-def _cells(table: Columns, index: int) -> Any:
-    column = table.columns[index]
-    return column if hasattr(column, "dtype") else listed(column)
-
-
-def _cell_types(column: Any) -> Iterable[type]:
-    """The types of all cells of a column."""
-    if isinstance(column, list):
-        return set(map(type, column))
-    return (float,) if hasattr(column, "dtype") else (str,)
+def _column(table: Columns, value: ValueSource) -> list[Any]:
+    """The column of a value; 1 per row if it counts rows."""
+    return [1] * len(table) if value.column is None else table.columns[value.column]
 
 
 def _plain_number(cell: Any) -> Any:
@@ -361,12 +332,8 @@ def _plain_number(cell: Any) -> Any:
     return int(cell) if cell == cell.to_integral_value() else float(cell)
 
 
-def _possible(column: Any) -> Any:
+def _possible(column: list[Any]) -> list[Any]:
     """A column of numbers with NULL in place of NaN and of those that no counter reaches."""
-    if hasattr(column, "dtype"):
-        if (abs(column) < _MAX_NUMBER).all():
-            return column
-        column = column.tolist()
     return [cell if cell is not None and abs(cell) < _MAX_NUMBER else None for cell in column]
 
 

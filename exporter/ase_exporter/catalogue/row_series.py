@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from operator import add
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ase_exporter.catalogue.labels import LabelValues, RowLabels
-from ase_exporter.metrics.columns import at_indexes, joined, listed, negative
+from ase_exporter.metrics.columns import negative
 from ase_exporter.metrics.counters import Key, Raw, TableCounters, Width
-from ase_exporter.metrics.families import Sample, SampleArray, SeriesLabels
+from ase_exporter.metrics.families import LastingSamples, Sample, SeriesLabels
+
+T = TypeVar("T")
 
 # ASE reports "never" as a date before this.
 _FIRST_DATE = datetime(1971, 1, 1)
@@ -35,24 +37,20 @@ class RowSeries:
         self.series = list(dict.fromkeys(label_values))
         self._rest: list[LabelValues] | None = None
         self.texts = SeriesTexts(self.series)
-        self._numbers: tuple[TableCounters, int, bool, Any, Any] | None = None
+        self._numbers: tuple[TableCounters, int, list[int], list[int]] | None = None
 
-    def series_numbers(self, totals: TableCounters, *, arrays: bool) -> tuple[Any, Any]:
-        """The series number of each key, and those of `series`, as lists or arrays."""
-        cached, version = self._numbers, (totals, totals.renumbered, arrays)
-        if cached is None or cached[:3] != version:
-            of_keys: Any = [totals.series(labels) for labels in self.per_key(self.label_values)]
-            of_series: Any = [totals.series(labels) for labels in self.series]
-            if arrays:
-                import numpy as np
+    def series_numbers(self, totals: TableCounters) -> tuple[list[int], list[int]]:
+        """The series number of each key, and those of `series`."""
+        cached = self._numbers
+        if cached is None or cached[:2] != (totals, totals.renumbered):
+            of_keys = [totals.series(labels) for labels in self.per_key(self.label_values)]
+            of_series = [totals.series(labels) for labels in self.series]
+            cached = self._numbers = (totals, totals.renumbered, of_keys, of_series)
+        return cached[2:]
 
-                of_keys, of_series = np.array(of_keys), np.array(of_series)
-            cached = self._numbers = (*version, of_keys, of_series)
-        return cached[3:]
-
-    def per_key(self, cells: Any) -> Any:
-        """The cell of each key's first row. cells: one per row, a list or an array."""
-        return cells if self.first_rows is None else at_indexes(listed(cells), self.first_rows)
+    def per_key(self, cells: list[T]) -> list[T]:
+        """The cell of each key's first row. cells: one per row."""
+        return cells if self.first_rows is None else [cells[row] for row in self.first_rows]
 
     @cached_property
     def positions(self) -> dict[Key, int]:
@@ -76,11 +74,11 @@ class RowSeries:
                 labelled[position] = self.label_values[position]
         return labelled
 
-    def summed_by_key(self, columns: Sequence[Any]) -> list[list[Raw | None]]:
+    def summed_by_key(self, columns: Sequence[list[Raw | None]]) -> list[list[Raw | None]]:
         """The columns with one row per key: rows that nothing tells apart are summed."""
         positions = self.positions
         summed: list[list[Raw | None]] = []
-        for column in map(listed, columns):
+        for column in columns:
             sums: list[Raw | None] = [None] * len(positions)
             for key, cell in zip(self.row_keys, column, strict=True):
                 if cell is not None:
@@ -142,42 +140,38 @@ class ValueSource:
             folded[labels] = fold(folded[labels], cell) if labels in folded else cell
         return list(zip(folded, self.scaled(list(folded.values())), strict=True))
 
-    def is_known(self, column: Any) -> bool:
+    def is_known(self, column: list[Any]) -> bool:
         """Whether every row has a value that can be exposed as it is."""
-        if self.timestamp or (isinstance(column, list) and None in column):
+        if self.timestamp or None in column:
             return False
         return not (self.no_negatives and negative(column))
 
-    def scaled(self, values: Any) -> Any:
+    def scaled(self, values: list[Raw]) -> list[Raw]:
         """Values in base units."""
-        if self.factor == 1:
-            return values
         factor = self.factor
-        if isinstance(values, list):
-            return [float(value) * factor for value in values]
-        return values.astype(float) * factor
+        return values if factor == 1 else [float(value) * factor for value in values]
 
 
 class ColumnValues(NamedTuple):
     """One column of a metric in one reading, in base units. by: its `by` label.
 
-    values: one for each series, as a list or an array; if not whole, samples of some series.
+    values: one for each series; if not whole, samples of some series.
     """
 
     by: ByLabel | None
-    values: Any
+    values: list[Any]
     whole: bool = True
 
 
-def samples_of(columns: Sequence[ColumnValues], texts: SeriesTexts) -> list[Sample] | SampleArray:
+def samples_of(columns: Sequence[ColumnValues], texts: SeriesTexts) -> list[Sample] | LastingSamples:
     """The samples of a metric. texts: of its series."""
     if all(column.whole for column in columns):
         labels = texts.labels(tuple([column.by for column in columns]))
-        return SampleArray(labels, joined([column.values for column in columns]))
+        return LastingSamples(labels, [value for column in columns for value in column.values])
     samples: list[Sample] = []
     for by, values, whole in columns:
         if whole:
-            samples += SampleArray(texts.labels((by,)), values)
+            samples += LastingSamples(texts.labels((by,)), values)
         else:
             samples += [(labels if by is None else _insert(by, labels), value) for labels, value in values]
     return samples

@@ -34,11 +34,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import sub
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ase_exporter.metrics.columns import PackedNumbers, added, cell, filled, listed, minus, negative, row_at
+from ase_exporter.metrics.columns import filled, minus, negative, row_at
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.epochs import (
     Change,
@@ -57,11 +57,7 @@ Width = Literal["int", "unsigned int", "wide"]
 Key = tuple[str | int | float | None, ...]
 Labels = tuple[str, ...] | str
 Raw = int | float
-if TYPE_CHECKING:
-    # A list or an array of numbers.
-    Column = Any
-else:
-    Column = list[Raw] | PackedNumbers
+Column = list[Raw]
 
 EVENT_KINDS = ("clear", "dip", "not_young", "other_server", "reset", "restart", "start_moved", "wrap")
 # A wrap is plausible if it implies at most this many times the row's last pace, plus some slack.
@@ -192,15 +188,13 @@ class TableCounters(
 
     def __post_init__(self) -> None:
         """Look up rows and series by what has been restored."""
-        self.values = list(map(listed, self.values)) or [[] for _ in self.widths]
-        self.growth_of_rows = list(map(listed, self.growth_of_rows))
-        self.totals = list(map(listed, self.totals)) or [[] for _ in self.widths]
+        self.values = self.values or [[] for _ in self.widths]
+        self.totals = self.totals or [[] for _ in self.widths]
         self.renumbered = 0
         self._indexes = {key: index for index, key in enumerate(self.keys)}
         self._series = {labels: number for number, labels in enumerate(self.labels)}
-        # The series number of each row at the last `add`, and whether rows share a series.
+        # The series number of each row at the last `add`.
         self._owners: Sequence[int] = ()
-        self._shared = False
         # Of `epochs` when the marks were taken; the instances whose counters were cleared since the last reading.
         self._version = -1
         self._cleared: set[Instance] = set()
@@ -229,7 +223,6 @@ class TableCounters(
             number = self._series[labels] = len(self.labels)
             self.labels.append(labels)
             self.series_read.append(self.read_at)
-            self.totals = [listed(totals) for totals in self.totals]
             for totals in self.totals:
                 totals.append(0)
         return number
@@ -237,16 +230,16 @@ class TableCounters(
     def growth(
         self,
         keys: Sequence[Key],
-        columns: Sequence[Any],
+        columns: Sequence[list[Raw | None]],
         now: float,
         generations: Sequence[Key] | None = None,
         *,
         sums: bool = False,
-    ) -> list[Any]:
+    ) -> list[Column]:
         """Take one reading of the table; returns each row's growth since the last reading, per column.
 
         keys: one per row, without duplicates; fastest if it is the same object as in the last reading.
-        columns: raw values per counter column, lists or arrays; None keeps the row's last value.
+        columns: raw values per counter column; None keeps the row's last value.
         now: monotonic seconds. generations: per row, a value that changes when the row's counters start again.
         sums: rows are sums of rows of the server.
         A row that was not in the first reading counts from zero, unless it was there once and has been forgotten.
@@ -256,7 +249,7 @@ class TableCounters(
         whole = [filled(column, old) for column, old in zip(columns, before, strict=True)]
         if not self.reads:
             self._note_holes(keys, columns, range(len(keys)))
-            deltas: list[Any] = [
+            deltas: list[Column] = [
                 self._unsigned_column(column, at) if self._store.starts_at_raw else [0] * len(keys)
                 for at, column in enumerate(whole)
             ]
@@ -286,27 +279,20 @@ class TableCounters(
             since = dips.get(keys[index], now)
             if sums and self._instance(keys[index]) not in self._cleared and now - since <= DIP_LASTS:
                 self._dips[keys[index]] = since
-                whole = [listed(column).copy() for column in whole]
+                whole = [column.copy() for column in whole]
                 for column, old in zip(whole, was, strict=True):
                     column[index] = max(column[index], old)
         self._remember(keys, whole, deltas, generations, now, elapsed)
         return deltas
 
-    def add(self, owners: Sequence[int], deltas: Sequence[Any]) -> None:
+    def add(self, owners: Sequence[int], deltas: Sequence[Column]) -> None:
         """Add the growth of each row to the total of its series. owners: per row, the number of its series."""
         if owners is not self._owners:
             self.note_owners()
             self._owners = owners
-            self._shared = len(set(listed(owners))) < len(owners)
-        places: Any = owners
-        if any(not isinstance(growth, list) for growth in deltas):
-            import numpy as np
-
-            places = np.asarray(owners)
-        self.totals = [
-            added(totals, places, growth, shared=self._shared)
-            for totals, growth in zip(self.totals, deltas, strict=True)
-        ]
+        for totals, growth in zip(self.totals, deltas, strict=True):
+            for owner, delta in zip(owners, growth, strict=True):
+                totals[owner] += delta
 
     def known_series(self) -> list[tuple[Any, int]]:
         """Labels and number of every series."""
@@ -356,14 +342,14 @@ class TableCounters(
     def _instances(self, keys: Sequence[Key]) -> set[Instance]:
         return {key[-1] for key in keys} if self._by_instance else {None}
 
-    def _before(self, keys: Sequence[Key], generations: Sequence[Key] | None) -> list[Any]:
+    def _before(self, keys: Sequence[Key], generations: Sequence[Key] | None) -> list[Column]:
         """The values from which each row's growth is counted, by column; zero if it counts from its start."""
         if keys is self.keys:
             before = self.values
         else:
             indexes = [self._indexes.get(key, -1) for key in keys]
             before = []
-            for values in map(listed, self.values):
+            for values in self.values:
                 # Index -1 stands for zero.
                 values = [*values[: len(self._indexes)], 0]
                 before.append([values[index] for index in indexes])
@@ -380,31 +366,38 @@ class TableCounters(
                 if known.get(key, generation) != generation
             ]
             if moved:
-                before = [listed(column).copy() for column in before]
+                before = [column.copy() for column in before]
                 for index in moved:
                     for column in before:
                         column[index] = 0
                     self._store.events["reset"] += 1
         return before
 
-    def _note_holes(self, keys: Sequence[Key], columns: Sequence[Any], rows: Iterable[int]) -> None:
+    def _note_holes(
+        self, keys: Sequence[Key], columns: Sequence[list[Raw | None]], rows: Iterable[int]
+    ) -> None:
         for at, column in enumerate(columns):
-            if isinstance(column, list):
-                self.holes |= {(keys[index], at) for index in rows if column[index] is None}
+            self.holes |= {(keys[index], at) for index in rows if column[index] is None}
 
-    def _without_holes(self, keys: Sequence[Key], before: list[Any], columns: Sequence[Any]) -> list[Any]:
+    def _without_holes(
+        self, keys: Sequence[Key], before: list[Column], columns: Sequence[list[Raw | None]]
+    ) -> list[Column]:
         """The values from which growth is counted: a cell that was unknown at the base starts at what it has now."""
-        before = [listed(column).copy() for column in before]
+        before = [column.copy() for column in before]
         for at, (old, new) in enumerate(zip(before, columns, strict=True)):
             for index, key in enumerate(keys):
-                if (key, at) in self.holes and cell(new, index) is not None:
+                if (key, at) in self.holes and (value := new[index]) is not None:
                     self.holes.remove((key, at))
-                    old[index] = cell(new, index)
+                    old[index] = value
         return before
 
     def _after_epochs(
-        self, keys: Sequence[Key], before: list[Any], whole: list[Any], columns: Sequence[Any]
-    ) -> list[Any]:
+        self,
+        keys: Sequence[Key],
+        before: list[Column],
+        whole: list[Column],
+        columns: Sequence[list[Raw | None]],
+    ) -> list[Column]:
         """The values from which growth is counted, after restarts, re-bases and clears since the last reading."""
         self._cleared.clear()
         if self._version == self._store.epochs.version:
@@ -419,7 +412,7 @@ class TableCounters(
         self._note_marks(keys)
         if not changes:
             return before
-        before, whole = [listed(column).copy() for column in before], list(map(listed, whole))
+        before = [column.copy() for column in before]
         for instance, happened in changes.items():
             rows = [index for index, key in enumerate(keys) if self._instance(key) == instance]
             if happened == "restart" and not self._is_young(instance, keys, rows, before, whole):
@@ -445,8 +438,8 @@ class TableCounters(
         instance: Instance,
         keys: Sequence[Key],
         rows: Sequence[int],
-        before: list[Any],
-        whole: list[Any],
+        before: list[Column],
+        whole: list[Column],
     ) -> bool:
         """Whether most counters of an instance's rows agree with its age: they fell, or are what its pace gives."""
         counted = agreeing = 0
@@ -464,7 +457,7 @@ class TableCounters(
         growth = self.growth_of_rows[position] if self.growth_of_rows else ()
         if index is None or not len(growth) or self.growth_seconds <= 0:
             return 0.0
-        pace: float = cell(growth, index) / self.growth_seconds
+        pace: float = growth[index] / self.growth_seconds
         return PACE_TOLERANCE * pace * seconds + PACE_SLACK
 
     def _forget_instances(self, changes: Mapping[Instance, Change], present: set[Key]) -> None:
@@ -486,7 +479,9 @@ class TableCounters(
         if len(self.forgotten) < MAX_FORGOTTEN_ROWS:
             self.forgotten.add(_checksum(key))
 
-    def _without_forgotten(self, keys: Sequence[Key], before: list[Any], whole: list[Any]) -> list[Any]:
+    def _without_forgotten(
+        self, keys: Sequence[Key], before: list[Column], whole: list[Column]
+    ) -> list[Column]:
         """The values from which growth is counted: a row that was forgotten starts at what it has now."""
         if keys is self.keys:
             return before
@@ -496,7 +491,7 @@ class TableCounters(
         for index in unknown:
             if full or _checksum(keys[index]) in self.forgotten:
                 for old, new in zip(before, whole, strict=True):
-                    old[index] = cell(new, index)
+                    old[index] = new[index]
         return before
 
     def _explain_fall(
@@ -540,14 +535,14 @@ class TableCounters(
     def _unsigned(self, row: tuple[Raw, ...]) -> tuple[Raw, ...]:
         return tuple(map(_unsigned, row, self.widths))
 
-    def _unsigned_column(self, column: Any, position: int) -> list[Raw]:
-        return [_unsigned(value, self.widths[position]) for value in listed(column)]
+    def _unsigned_column(self, column: Column, position: int) -> Column:
+        return [_unsigned(value, self.widths[position]) for value in column]
 
     def _remember(
         self,
         keys: Sequence[Key],
-        columns: list[Any],
-        deltas: list[Any],
+        columns: list[Column],
+        deltas: list[Column],
         generations: Sequence[Key] | None,
         now: float,
         elapsed: float,
@@ -593,7 +588,7 @@ class TableCounters(
             if now - self.series_read[number] <= FORGET_AFTER
         ]
         self.renumbered += 1
-        self.totals = [[totals[number] for number in kept] for totals in map(listed, self.totals)]
+        self.totals = [[totals[number] for number in kept] for totals in self.totals]
         self.series_read = [self.series_read[number] for number in kept]
         self.labels = [self.labels[number] for number in kept]
         self._series = {labels: number for number, labels in enumerate(self.labels)}

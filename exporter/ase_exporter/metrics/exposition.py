@@ -2,12 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
-from ase_exporter.metrics.families import Family, SampleArray
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from ase_exporter.metrics.families import Family, LastingSamples
 
 _SPECIAL = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
@@ -35,17 +31,16 @@ def format_number(value: float) -> str:
     return _SPECIAL.get(text, text)
 
 
-def format_numbers(values: "list[float] | NDArray[Any]") -> list[bytes]:
+def format_numbers(values: list[float]) -> list[bytes]:
     """The text of each value. Values of one type are formatted as a whole, in a third of the time."""
-    numbers = values if isinstance(values, list) else values.tolist()
-    kinds = set(map(type, numbers))
+    kinds = set(map(type, values))
     if kinds == {int}:
-        return ("%d.0 " * len(numbers) % tuple(numbers)).encode().split()
-    text = repr(numbers)[1:-1]
+        return ("%d.0 " * len(values) % tuple(values)).encode().split()
+    text = repr(values)[1:-1]
     # Neither inf nor nan.
     if kinds == {float} and "n" not in text:
         return text.encode().split(b", ")
-    return [format_number(value).encode() for value in numbers]
+    return [format_number(value).encode() for value in values]
 
 
 def escape_label(value: str) -> str:
@@ -58,7 +53,7 @@ def escape_label(value: str) -> str:
 def _lines(family: Family) -> list[bytes]:
     """The text of the samples: numbers at odd indexes, what is around them at even ones."""
     samples = family.samples
-    if not isinstance(samples, SampleArray):
+    if not isinstance(samples, LastingSamples):
         lines = _around(family, [labels for labels, _ in samples])
         lines[1::2] = format_numbers([value for _, value in samples])
         return lines

@@ -3,12 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
-
-from ase_exporter.metrics.columns import listed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from typing import Literal
 
 Kind = Literal["counter", "gauge", "unknown"]
 Sample = tuple[Sequence[str], float]
@@ -21,7 +16,7 @@ class Family:
     name: as users query it, so counters end in `_total`; base units (seconds, bytes, ratios 0-1).
     help: one sentence that names the source (MDA column, file, report row).
     labels: label names, sorted, as exposed.
-    samples: (label values in the order of `labels`, value); a list, or a `SampleArray`.
+    samples: (label values in the order of `labels`, value); a list, or `LastingSamples`.
     read_at: monotonic time at which its table was read, if known: those of one scrape are read one after the other.
     """
 
@@ -29,7 +24,7 @@ class Family:
     kind: Kind
     help: str
     labels: tuple[str, ...] = ()
-    samples: "list[Sample] | SampleArray" = field(default_factory=list)
+    samples: "list[Sample] | LastingSamples" = field(default_factory=list)
     read_at: float | None = None
 
     def __post_init__(self) -> None:
@@ -61,14 +56,14 @@ class SeriesLabels:
 
 
 @dataclass(slots=True, eq=False)
-class SampleArray:
-    """Samples of series that last: their label values, and a list or an array with one value for each."""
+class LastingSamples:
+    """Samples of series that last: their label values, and one value for each."""
 
     series: SeriesLabels
-    values: "list[float] | NDArray[Any]"
+    values: list[float]
 
     def __len__(self) -> int:
         return len(self.series.values)
 
     def __iter__(self) -> Iterator[Sample]:
-        return zip(self.series.values, listed(self.values), strict=True)
+        return zip(self.series.values, self.values, strict=True)

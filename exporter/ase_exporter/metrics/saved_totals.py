@@ -15,12 +15,11 @@ from pathlib import Path
 import msgspec
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.metrics.columns import PackedNumbers
 from ase_exporter.metrics.counters import EVENT_KINDS, CounterStore, TableCounters
 from ase_exporter.metrics.epochs import Count, Epochs
 
 # Changes with the schema; totals of a version that is not known here are not continued.
-_MAGIC = b"ase-exporter totals 3\n"
+_MAGIC = b"ase-exporter totals 4\n"
 # Bytes; a target with more rows starts again with each process.
 MAX_SIZE = 8 << 20
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -50,7 +49,7 @@ class _Store(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     tables: dict[str, TableCounters]
 
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=PackedNumbers.of)
+_encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Store)
 
 

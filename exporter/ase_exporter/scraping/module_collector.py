@@ -16,7 +16,7 @@ from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, pla
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Module
 from ase_exporter.errors import UnreadableError
-from ase_exporter.metrics.columns import Columns, Row
+from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 from ase_exporter.metrics.families import Family
@@ -146,7 +146,7 @@ class ModuleCollector:
         for collector in due:
             # It explains what falls in the others: after them it would be too late. But what failed comes last.
             failed = self._failures.times(collector.name) or self._monotonic() >= result.deadline
-            if collector.name == EPOCHS and not failed and not self._is_quick(collector, connection):
+            if collector.name == EPOCHS and not failed and not self._is_quick(collector):
                 self._read_alone(collector, result, connection)
         batch_error = self._read_batches(due, result, connection)
         # Collectors that failed last time come last, so that they do not starve the others again.
@@ -229,7 +229,7 @@ class ModuleCollector:
         Returns the server error that ended the batch, if any; the collectors after it are left to be read alone.
         """
         unread = [collector for collector in due if collector.name not in result.outcomes]
-        quick = [collector for collector in unread if self._is_quick(collector, connection)]
+        quick = list(filter(self._is_quick, unread))
         if len(quick) < 2 or self._budget.must_measure or self._monotonic() >= result.deadline:
             return None
         answers: list[tuple[list[Row], float, float]] = []
@@ -263,17 +263,15 @@ class ModuleCollector:
             self._lost_batches = 0
         return None if batch_error and batch_error.kind == "deadline" else batch_error
 
-    def _is_quick(self, collector: PlannedCollector, connection: Connection) -> bool:
-        """Whether it may be read in a batch: one select of few rows that did not fail last time."""
-        if not collector.columns or (collector.by_columns and connection.is_large(collector.statement)):
-            return False
-        return self._batch_works and collector.name not in self._failing | self._unreadable.keys()
+    def _is_quick(self, collector: PlannedCollector) -> bool:
+        """Whether it may be read in a batch: one select that did not fail last time."""
+        fails = collector.name in self._failing or collector.name in self._unreadable
+        return self._batch_works and bool(collector.columns) and not fails
 
     def _read_alone(self, collector: PlannedCollector, result: ScrapeResult, connection: Connection) -> None:
         started, limit = self._monotonic(), self._limit(result)
-        query = connection.query_columns if collector.by_columns else connection.query
         try:
-            rows = self.refused_databases.ask(collector.statement, lambda sql: query(sql, limit))
+            rows = self.refused_databases.ask(collector.statement, lambda sql: connection.query(sql, limit))
         except DatabaseError as error:
             self._record_failure(collector, error, result, self._monotonic() - started)
             if not error.usable:
@@ -289,7 +287,7 @@ class ModuleCollector:
     def _add_families(
         self,
         collector: PlannedCollector,
-        rows: Columns | list[Row],
+        rows: list[Row],
         result: ScrapeResult,
         connection: Connection,
         read_at: float,

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,8 @@ from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
 from ase_exporter.config import Config, Scrape
-from ase_exporter.errors import UserError
+from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.host.collectors import HostCollectors
-from ase_exporter.metrics.columns import has_arrays
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.pages.render import render
@@ -196,8 +196,9 @@ class ExporterApp:
             from ase_exporter.web.recorded_states import RecordedStates
 
             self.recorded = RecordedStates(config.verdicts)
-            if has_arrays():
-                # They import numpy, which only verdicts need.
+            if find_spec("numpy") is None:
+                log.warning("%s", MissingExtraError("verdicts on changes need numpy", "compare"))
+            else:
                 from ase_exporter.analysis.predicted import with_prediction
                 from ase_exporter.compare.verdicts import VerdictService
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import resource
 import socket
 import struct
 import threading
@@ -13,11 +14,17 @@ import pytest
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers
 
-from ase_exporter.ase.connection import MAX_ENCRYPTED, MAX_NAME, Connection, DatabaseError, Endpoint
+from ase_exporter.ase.connection import (
+    FETCH_ROWS,
+    MAX_ENCRYPTED,
+    MAX_NAME,
+    Connection,
+    DatabaseError,
+    Endpoint,
+)
 from ase_exporter.ase.driver_socket import new_sockets_to
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.errors import UserError
-from ase_exporter.metrics.columns import MIN_ARRAY_ROWS
 from ase_simulator.faults import Break, Faults
 from ase_simulator.results import Column, Rows, Type
 
@@ -52,25 +59,16 @@ def test_a_login_that_is_never_answered_ends_on_time(server: Running, faults: Fa
     assert not new_sockets_to(("127.0.0.1", server.port))
 
 
-QUERY = f"numbers {MIN_ARRAY_ROWS + 500}"
-Fetch = Callable[[Connection, float], Sized]
+# More rows than one call of the driver fetches.
+QUERY = f"numbers {FETCH_ROWS + 500}"
 
 
-def by_rows(connection: Connection, seconds: float) -> Sized:
+def fetch(connection: Connection, seconds: float) -> Sized:
     return connection.query(QUERY, time.monotonic() + seconds)
 
 
-def by_columns(connection: Connection, seconds: float) -> Sized:
-    """By columns from the second reading on, which knows of the first that the result is large."""
-    return connection.query_columns(QUERY, time.monotonic() + seconds)
-
-
-each_way = pytest.mark.parametrize("fetch", [by_rows, by_columns])
-
-
-@each_way
 def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(
-    server: Running, faults: Faults, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
+    server: Running, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TIMING, "cancel_grace", SLACK)
     connection = connect(server)
@@ -93,8 +91,7 @@ def test_a_server_that_ignores_the_cancel_is_cut_off(server: Running, faults: Fa
     assert time.monotonic() - started < SLACK
 
 
-@each_way
-def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults, fetch: Fetch) -> None:
+def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults) -> None:
     connection = connect(server)
     fetch(connection, 30)
     faults.seconds_per_row = 0.3
@@ -102,11 +99,8 @@ def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: 
     connection.close()
 
 
-@each_way
 @pytest.mark.parametrize("how", ["close", "reset", "garbage"])
-def test_a_connection_that_breaks_within_a_result_is_lost(
-    server: Running, faults: Faults, how: str, fetch: Fetch
-) -> None:
+def test_a_connection_that_breaks_within_a_result_is_lost(server: Running, faults: Faults, how: str) -> None:
     connection = connect(server)
     fetch(connection, 30)
     faults.broken = Break(how, after_rows=5)  # type: ignore[arg-type]
@@ -115,10 +109,7 @@ def test_a_connection_that_breaks_within_a_result_is_lost(
     connection.close()
 
 
-@each_way
-def test_an_error_of_the_server_costs_only_the_statement(
-    server: Running, backend: ScriptedBackend, fetch: Fetch
-) -> None:
+def test_an_error_of_the_server_costs_only_the_statement(server: Running, backend: ScriptedBackend) -> None:
     connection = connect(server)
     fetch(connection, 30)
     backend.answers[QUERY] = backend.answers["error"]
@@ -129,10 +120,7 @@ def test_an_error_of_the_server_costs_only_the_statement(
     connection.close()
 
 
-@each_way
-def test_a_million_rows_are_not_read_to_the_end(
-    server: Running, backend: ScriptedBackend, fetch: Fetch
-) -> None:
+def test_a_million_rows_are_not_read_to_the_end(server: Running, backend: ScriptedBackend) -> None:
     connection = connect(server)
     fetch(connection, 30)
     backend.answers[QUERY] = lambda: [numbers(1_000_000)]
@@ -322,9 +310,46 @@ def flooded(server: Running, begin: bytes, ask: Callable[[Connection], object]) 
     return caught
 
 
+def row_format(kind: int, size: bytes, columns: int = 1) -> bytes:
+    """A TDS 5.0 ROWFMT token: unnamed columns of a type, with its size."""
+    column = struct.pack("<BBIB", 0, 0, 0, kind) + size + b"\0"
+    return b"\xee" + struct.pack("<HH", 2 + columns * len(column), columns) + columns * column
+
+
+def ask_for_flood(connection: Connection) -> None:
+    connection.query("flood", time.monotonic() + 5)
+
+
 def test_messages_without_end_are_cut_off(server: Running) -> None:
-    caught = flooded(server, b"", lambda connection: connection.query("flood", time.monotonic() + 1))
+    assert [str(error) for error in flooded(server, b"", ask_for_flood)] == [
+        "the server sends messages without end"
+    ]
+
+
+def test_messages_without_end_among_rows_are_cut_off(server: Running) -> None:
+    rows = row_format(0x38, b"") + 3 * (b"\xd1" + struct.pack("<i", 7))
+    caught = flooded(server, rows, ask_for_flood)
     assert [str(error) for error in caught] == ["the server sends messages without end"]
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        row_format(0x27, b"\x01") + b"\xd1\xff",
+        row_format(0x27, b"\x00") + b"\xd1\xff",
+        row_format(0xAF, b"\x40\0\0\0") + b"\xd1\xff\xff\xff\x7f",
+        row_format(0xAF, b"\x40\0\0\0") + b"\xd1\xff\xff\xff\xff",
+        row_format(0xAF, b"\xff\xff\xff\xff") + b"\xd1\xff\xff\xff\xff",
+        row_format(0xAF, b"\xff\xff\xff\x7f") + b"\xd1\xff\xff\xff\x7f",
+        row_format(0x27, b"\xff", 6000) + b"\xd1",
+        row_format(0x38, b"", 7000) + b"\xd1",
+    ],
+    ids=range(8),
+)
+def test_impossible_sizes_are_one_error(server: Running, tokens: bytes) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert [error.usable for error in flooded(server, tokens, ask_for_flood)] == [False]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
 
 
 def test_large_results_are_no_messages_without_end(server: Running, backend: ScriptedBackend) -> None:

@@ -1,21 +1,19 @@
-"""Arrays, what a mapper keeps from reading to reading, and processes that continue change nothing that is exported."""
+"""What a mapper keeps from reading to reading, and processes that continue change nothing that is exported."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.exporter.catalogue.test_row_mapper import COLLECTOR, SMP
 
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.clock import Clock
-from ase_exporter.metrics.columns import Columns, Row, TextColumn
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.epochs import EpochReading
 from ase_exporter.metrics.exposition import render_text
-from ase_exporter.metrics.families import Family, SampleArray
+from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.saved_totals import encode, restore
 from ase_exporter.metrics.series_limits import limit_series
 
@@ -93,23 +91,8 @@ def readings(seed: int) -> Iterator[Rows]:
             yield shown
 
 
-def as_arrays(rows: Rows) -> Columns | Rows:
-    """As the driver's memory gives it: arrays but where there are NULLs and dates."""
-    columns = list(map(list, zip(*rows, strict=True)))
-    made = [column if {type(cell) for cell in column} & {type(None), datetime} else
-            texts(column) if isinstance(column[0], str) else np.array(column) for column in columns]  # fmt: skip
-    return Columns(made, len(rows)) if rows else rows
-
-
-def texts(column: list[str]) -> TextColumn:
-    units = [text.encode("utf-16-le") for text in column]
-    width = max(map(len, units)) // 2 + 2
-    memory = np.frombuffer(b"".join(unit.ljust(2 * width, b"\0") for unit in units), "<u2")
-    return TextColumn(memory.reshape(-1, width), np.array([len(unit) // 2 for unit in units]))
-
-
 class Way:
-    """One way to read the same table. form: of its rows, by reading. renewed: the mapper is a new one each time.
+    """One way to read the same table. renewed: the mapper is a new one each time.
 
     continued: how often a process ends and another one continues its totals.
     """
@@ -117,13 +100,12 @@ class Way:
     def __init__(
         self,
         shape: str,
-        form: Callable[[int, Rows], Columns | Sequence[Row]] = lambda _, rows: rows,
         *,
         renewed: bool = False,
         continued: float = 0.0,
     ) -> None:
         self.store = CounterStore()
-        self._shape, self._form = shape, form
+        self._shape = shape
         self._renewed, self._continued = renewed, continued
         self._chance = random.Random(0)
         self._made: list[tuple[list[Family], str]] = []
@@ -133,7 +115,7 @@ class Way:
         collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[self._shape]}
         self._mapper = RowMapper("x", COLLECTOR.validate_python(collector), COLUMNS, SMP, 3)
 
-    def read(self, step: int, rows: Rows, epoch: EpochReading) -> list[Family]:
+    def read(self, rows: Rows, epoch: EpochReading) -> list[Family]:
         if ends := self._chance.random() < self._continued:
             saved = encode(self.store, CLOCK)
             restore(store := CounterStore(), saved, CLOCK)
@@ -141,7 +123,7 @@ class Way:
         if ends or self._renewed:
             self._start()
         self.store.observe({None: epoch}, epoch.server_time)
-        made = self._mapper.families(self._form(step, rows), self.store, epoch.server_time)
+        made = self._mapper.families(rows, self.store, epoch.server_time)
         self._made.append((made, render_text(made)))
         return made
 
@@ -155,19 +137,17 @@ class Way:
 @pytest.mark.parametrize("seed", range(3))
 def test_every_way_to_read_a_table_gives_the_text_of_a_new_mapper(shape: str, seed: int) -> None:
     plain, kept = Way(shape, renewed=True), Way(shape)
-    arrays = Way(shape, lambda _, rows: as_arrays(rows))
-    mixed = Way(shape, lambda step, rows: as_arrays(rows) if step % 3 else rows)
-    continued = Way(shape, lambda step, rows: as_arrays(rows) if step % 2 else rows, continued=0.15)
-    ways = [kept, arrays, mixed, continued]
+    continued = Way(shape, continued=0.15)
+    ways = [kept, continued]
     chance, started, cleared = random.Random(seed), 0.0, 0.0
     for step, rows in enumerate(readings(seed)):
         now = step * 15.0
         started = now - 1 if chance.random() < 0.1 else started
         cleared = now - 1 if chance.random() < 0.1 else cleared
         epoch = EpochReading(started, cleared, now)
-        expected = plain.read(step, rows, epoch)
+        expected = plain.read(rows, epoch)
         for way in ways:
-            made = way.read(step, rows, epoch)
+            made = way.read(rows, epoch)
             assert render_text(made) == render_text(expected)
             assert render_text(limit_series({"x": made}, 20)) == render_text(
                 limit_series({"x": expected}, 20)
@@ -176,11 +156,3 @@ def test_every_way_to_read_a_table_gives_the_text_of_a_new_mapper(shape: str, se
         assert encode(kept.store, CLOCK) == encode(plain.store, CLOCK)
     for way in ways:
         way.assert_nothing_changed_later()
-
-
-def test_large_tables_stay_arrays_if_every_row_has_its_own_series() -> None:
-    """What makes it quick: arrays from the driver to the text."""
-    way = Way("a series a row", lambda _, rows: as_arrays(rows))
-    for step, rows in enumerate(readings(2)):
-        made = way.read(step, rows, EpochReading(0.0, 0.0, step * 15.0))
-    assert [type(family.samples) for family in made if family.name == "ase_x_grabs_total"] == [SampleArray]

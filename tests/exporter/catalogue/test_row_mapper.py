@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +17,6 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.metrics.columns import Columns
 from ase_exporter.metrics.counters import DIP_LASTS, CounterStore
 from ase_exporter.metrics.epochs import EpochReading
 from ase_exporter.metrics.families import Family
@@ -186,14 +184,3 @@ def test_a_number_that_no_type_of_ase_can_count_to_is_left_out_and_spoils_no_tot
     made = read(*table(110.0, 3.0))
     assert made["ase_x_waits_total"][("odd",)] == 10.0
     assert made["ase_x_waits_total"][("n0",)] == 3.0
-
-
-def test_such_numbers_are_left_out_of_arrays_too() -> None:
-    read = Reading("Name varchar, Waits float", labels={"cache": "Name"})
-    names, samples = [f"n{number}" for number in range(1000)], []
-    for first in (5.0, float("inf"), 8.0):
-        waits = np.full(1000, 5.0)
-        waits[0] = first
-        (family,) = read.mapper.families(Columns([names, waits], 1000), read.counters, 15.0)
-        samples.append(dict(family.samples).get(("n0",)))
-    assert samples == [0.0, None, 3.0]

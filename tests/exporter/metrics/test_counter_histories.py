@@ -138,7 +138,9 @@ def replay(kind: str, readings: list[Reading]) -> Iterator[tuple[Reading, list[l
         observe(store, reading)
         table = store.table("table", [KINDS[kind][0]] * COLUMNS)
         numbers = list(reading.rows)
-        columns = [[reading.rows[number][column] for number in numbers] for column in range(COLUMNS)]
+        columns: list[list[float | None]] = [
+            [reading.rows[number][column] for number in numbers] for column in range(COLUMNS)
+        ]
         deltas = table.growth([(number,) for number in numbers], columns, reading.now)
         table.add([table.series(str(number)) for number in numbers], deltas)
         yield reading, [[totals[table.series(str(number))] for totals in table.totals] for number in range(3)]

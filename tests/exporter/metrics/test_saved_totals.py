@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 
 from ase_exporter.clock import Clock
@@ -29,7 +28,7 @@ def continued(content: bytes, now: Clock | None = None) -> CounterStore:
     return store
 
 
-def scraped(store: CounterStore, rows: dict[str, int], now: float) -> dict[str, int]:
+def scraped(store: CounterStore, rows: dict[str, int], now: float) -> dict[str, float]:
     """The totals after one reading of a table with one counter a row."""
     table = store.table("t", ["int"])
     deltas = table.growth([(key,) for key in rows], [list(rows.values())], now)
@@ -46,7 +45,7 @@ def saved() -> bytes:
     table = store.table("two", ["wide", "int"])
     keys, generations = [("x", 1), (None, 2)], [("2026-01-01",), (None,)]
     for now in (0.0, 15.0):
-        columns = [np.array([5 + now, 7.5]), [1, 2]]
+        columns: list[list[float | None]] = [[5 + now, 7.5], [1, 2]]
         deltas = table.growth(keys, columns, now, generations)
         table.add([table.series((str(key[0]),)) for key in keys], deltas)
     store.table("log", ["wide"]).new_events([(datetime(2026, 1, 1), "text")], 0, 0.0)

@@ -59,11 +59,6 @@ class Answers:
             return [(int(sql.removeprefix("select ")),)]
         return self.spoil_alone([self.recorded[sql]])[0]
 
-    query_columns = query
-
-    def is_large(self, _: str) -> bool:
-        return False
-
 
 @pytest.fixture(scope="module")
 def recorded() -> tuple[ServerFacts, dict[str, Answer]]:
