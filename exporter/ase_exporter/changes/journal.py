@@ -22,7 +22,7 @@ from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config.changes import ChangesConfig
 
 if TYPE_CHECKING:
-    from ase_exporter.changes.grafana import Grafana, Poster
+    from ase_exporter.changes.grafana import Poster
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,6 @@ class Journal:
         self._store: Store = open_store(directory)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="changes")
         self._host = host
-        self._grafana: Grafana | None = None
         self.poster: Poster | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_snapshots: dict[str, tuple[float, bytes]] = {}
@@ -69,8 +68,6 @@ class Journal:
         self._work = asyncio.Event()
         self.store_errors = 0
         self.store_ok = True
-        self.dropped = 0
-        self.queued = 0
 
     async def start(self) -> None:
         """Load the history and start the background tasks. A history that cannot be read is left out."""
@@ -78,15 +75,13 @@ class Journal:
             await self._in_store(self._load)
         self._spawn(self._keep(), "saves changes")
         self._spawn(self._watch_host(), "watches this host")
-        self._start_poster()
+        await self._start_poster()
 
     async def stop(self) -> None:
         """Save what can be saved, and stop."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._grafana:
-            await self._grafana.close()
         with contextlib.suppress(StoreError):
             await self._in_store(self._save)
         await self._in_store(self._store.close)
@@ -100,9 +95,7 @@ class Journal:
         if changed:
             for task in [task for task in self._tasks if task.get_name() == _POSTER]:
                 task.cancel()
-            if self._grafana:
-                await self._grafana.close()
-            self._start_poster()
+            await self._start_poster()
 
     def on_snapshot(self, target: str, snapshot: ConfigSnapshot) -> None:
         """Queue a snapshot of a target ('' for the host) for comparison; returns at once."""
@@ -121,18 +114,18 @@ class Journal:
 
     async def annotate(self, change: Change) -> None:
         """Add a user's annotation; one with a known id is ignored as a repetition. Raises StoreError."""
-        if not await self._in_store(lambda: self._store.add(change, self._posts)):
+        if not await self._in_store(lambda: self._store.add(change)):
             return
         self._note(change)
         if MAINTENANCE in change.tags:
             self._maintenance[change.id] = change
-        self._wake_poster()
 
     async def finish(self, change_id: str, end: float, failed: str = "") -> Change | None:
         """End a region; None if no annotation has that id. Raises StoreError if it cannot be saved."""
-        change = await self._in_store(lambda: self._store.finish(change_id, end, failed, self._posts))
+        change, ended = await self._in_store(lambda: self._store.finish(change_id, end, failed))
         self._maintenance.pop(change_id, None)
-        self._wake_poster()
+        if change and ended and self.poster:
+            self.poster.add(change)
         return change
 
     async def find(self, wanted: ChangeFilter) -> list[Change]:
@@ -156,23 +149,25 @@ class Journal:
             change.target in ("", target) and change.at >= oldest for change in self._maintenance.values()
         )
 
-    @property
-    def _posts(self) -> bool:
-        return self.config.grafana is not None
+    async def _start_poster(self) -> None:
+        """Begin with what the metrics show and Grafana has not got."""
+        self.poster = None
+        if self.config.grafana is None:
+            return
+        # Imported here because it loads httpx2, 5 MB.
+        from ase_exporter.changes.grafana import Poster
 
-    def _start_poster(self) -> None:
-        self._grafana = self.poster = None
-        if self.config.grafana:
-            # Imported here because it loads httpx2, 5 MB.
-            from ase_exporter.changes.grafana import Grafana, Poster
+        self.poster = poster = Poster(self.config.grafana, self._mark_posted)
+        oldest = self._clock.time() - self.config.recent
+        with contextlib.suppress(StoreError):
+            for change in await self._in_store(lambda: self._store.unposted(oldest)):
+                poster.add(change)
+        self._spawn(poster.run(), _POSTER)
 
-            self._grafana = Grafana(self.config.grafana)
-            self.poster = Poster(self._store, self._grafana, self._in_store)
-            self._spawn(self.poster.run(), _POSTER)
-
-    def _wake_poster(self) -> None:
-        if self.poster:
-            self.poster.wake()
+    async def _mark_posted(self, change: Change) -> None:
+        # If it cannot be saved, the annotation is searched again after a restart.
+        with contextlib.suppress(StoreError):
+            await self._in_store(lambda: self._store.mark_posted(change))
 
     def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -231,10 +226,8 @@ class Journal:
                 if self._clock.monotonic() - pruned > PRUNE_INTERVAL:
                     pruned = self._clock.monotonic()
                     await self._in_store(self._prune)
-                self.queued = await self._in_store(self._store.queued)
             except StoreError:
                 await asyncio.sleep(1.0)
-            self._wake_poster()
 
     def _take_pending(self) -> None:
         pending, self._pending = self._pending, {}
@@ -279,7 +272,7 @@ class Journal:
 
     def _save(self) -> None:
         for target in list(self._unsaved):
-            self._store.record(target, *self._last_snapshots[target], self._unsaved[target], self._posts)
+            self._store.record(target, *self._last_snapshots[target], self._unsaved[target])
             del self._unsaved[target]
         confirmed, self._confirmed = self._confirmed, {}
         if confirmed:
@@ -289,15 +282,14 @@ class Journal:
         # A clock that is far ahead must not erase the history: what is old is old compared with the newest change.
         newest = self._store.find(ChangeFilter(limit=1))
         before = min(self._clock.time(), newest[0].at if newest else 0.0) - self.config.retention
-        dropped = self._store.prune(before, self.config.max_changes)
-        if dropped:
-            log.error("Grafana was unavailable for too long: %d annotations are dropped", dropped)
-        self.dropped += dropped
+        self._store.prune(before, self.config.max_changes)
 
     def _note(self, change: Change) -> None:
         self._recent[change.target].append(change)
         key = (change.target, change.kind)
         self._totals[key] = self._totals.get(key, 0) + 1
+        if self.poster:
+            self.poster.add(change)
 
     async def _watch_host(self) -> None:
         while True:

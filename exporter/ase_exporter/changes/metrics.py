@@ -30,9 +30,9 @@ def own_families(journal: Journal) -> list[Family]:
     }
     if poster := journal.poster:
         values |= {
-            "annotations_queued": journal.queued,
+            "annotations_queued": poster.queued,
             "annotation_failures_total": poster.failures,
-            "annotations_lost_total": poster.rejected + journal.dropped,
+            "annotations_lost_total": poster.lost,
         }
     return [OWN.value(f"ase_exporter_{name}", value) for name, value in values.items()]
 

@@ -1,7 +1,7 @@
 """The history of changes: one SQLite file in the state directory, written by one process.
 
-It holds the changes, the last snapshot of every target, the totals, and the queue of posts to Grafana. Without a
-directory the same tables are in memory. Used by one thread at a time.
+It holds the changes, the last snapshot of every target and the totals. Without a directory the same tables are in
+memory. Used by one thread at a time.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, Any, TypeVar
 
 from ase_exporter.changes.change import ANNOTATION, Change, checked
 from ase_exporter.errors import AseExporterError, UserError
@@ -26,22 +26,20 @@ FILE = "changes.db"
 LOCK = "lock"
 # Seconds. Another program that has locked the file, a backup for example, must not delay the end of the exporter.
 LOCK_WAIT = 0.4
-# Maximum number of posts that wait for Grafana; the oldest are dropped, and counted.
-QUEUE_LIMIT = 10_000
-_VERSION = 1
+_VERSION = 2
+# posted: 1 if Grafana has it; of a region, with its end.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS changes (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,
     name TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, at REAL NOT NULL, not_before REAL, end REAL,
-    who TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, failed INTEGER NOT NULL, grafana_id INTEGER);
+    who TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, failed INTEGER NOT NULL, posted INTEGER);
 CREATE INDEX IF NOT EXISTS changes_at ON changes (at);
 CREATE TABLE IF NOT EXISTS snapshots (target TEXT PRIMARY KEY, at REAL NOT NULL, snapshot BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (
     target TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (target, kind));
-CREATE TABLE IF NOT EXISTS posts (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, change_id TEXT NOT NULL, action TEXT NOT NULL,
-    tries INTEGER NOT NULL DEFAULT 0, settle_at REAL);
 """
+# From layout 1 to 2.
+_MIGRATION = "ALTER TABLE changes RENAME COLUMN grafana_id TO posted; DROP TABLE IF EXISTS posts;"
 _NUMBER = (int, float)
 # Names of errors that come from a damaged file. The others come from its directory, the disk or other processes.
 _DAMAGED = re.compile("SQLITE_(ERROR|INTERNAL|CORRUPT|SCHEMA|TOOBIG|MISMATCH|FORMAT|NOTADB)")
@@ -49,23 +47,11 @@ _DAMAGED = re.compile("SQLITE_(ERROR|INTERNAL|CORRUPT|SCHEMA|TOOBIG|MISMATCH|FOR
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 _COLUMNS = "id, target, kind, name, old, new, at, not_before, end, who, source, tags, failed"
 
-Action = Literal["create", "finish"]
 Result = TypeVar("Result")
 
 
 class StoreError(AseExporterError):
     """The state directory cannot be read or written at the moment; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """A queued request to Grafana. tries: how often it was begun. grafana_id: the annotation's id, once known."""
-
-    number: int
-    action: Action
-    tries: int
-    change: Change
-    grafana_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +105,13 @@ class Store:
         rows = self._run(lambda db: db.execute("SELECT target, kind, count FROM totals").fetchall())
         return {(str(target), str(kind)): count for target, kind, count in rows if isinstance(count, int)}
 
-    def record(self, target: str, at: float, parts: bytes, changes: Sequence[Change], post: bool) -> None:
+    def record(self, target: str, at: float, parts: bytes, changes: Sequence[Change]) -> None:
         """Save a snapshot and the changes that it showed, in one transaction."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (target, at, parts))
             for change in changes:
-                _insert(db, change, post)
+                _insert(db, change)
 
         self._run(write)
 
@@ -137,28 +123,29 @@ class Store:
             )
         )
 
-    def add(self, change: Change, post: bool) -> bool:
+    def add(self, change: Change) -> bool:
         """Add an annotation; False if its id is known already."""
-        return self._run(lambda db: _insert(db, change, post))
+        return self._run(lambda db: _insert(db, change))
 
-    def finish(self, change_id: str, end: float, failed: str, post: bool) -> Change | None:
-        """End a region; None if its id is unknown. failed: '' or how it failed. A second call changes nothing."""
+    def finish(self, change_id: str, end: float, failed: str) -> tuple[Change | None, bool]:
+        """End a region; returns it, None if its id is unknown, and whether this has ended it: a second call does not.
 
-        def write(db: sqlite3.Connection) -> Change | None:
+        failed: '' or how it failed.
+        """
+
+        def write(db: sqlite3.Connection) -> tuple[Change | None, bool]:
             row = db.execute(f"SELECT {_COLUMNS} FROM changes WHERE id = ?", (change_id,)).fetchone()
             if row is None or row[2] != ANNOTATION:
-                return None
+                return None, False
             begun = _change(row)
             if begun is None or begun.end is not None:
-                return begun
+                return begun, False
             change = replace(begun, end=max(end, begun.at), failed=bool(failed), new=failed)
             db.execute(
-                "UPDATE changes SET end = ?, failed = ?, new = ? WHERE id = ?",
+                "UPDATE changes SET end = ?, failed = ?, new = ?, posted = NULL WHERE id = ?",
                 (change.end, change.failed, change.new, change_id),
             )
-            if post:
-                _queue(db, change_id, "finish")
-            return change
+            return change, True
 
         return self._run(write)
 
@@ -166,62 +153,26 @@ class Store:
         """Changes, the newest first."""
         return self._run(lambda db: find(db, wanted))
 
-    def next_post(self, now: float) -> Post | None:
-        """The next post to Grafana, in order of arrival; None if none is due."""
-        sql = (
-            f"SELECT posts.seq, action, tries, grafana_id, {_COLUMNS} FROM posts"
-            " JOIN changes ON changes.id = change_id"
-            " WHERE settle_at IS NULL OR settle_at <= ?"
-            " ORDER BY settle_at IS NOT NULL, posts.seq LIMIT 1"
-        )
+    def unposted(self, since: float) -> list[Change]:
+        """Changes since a Unix time that Grafana has not got, the oldest first."""
+        sql = f"SELECT {_COLUMNS} FROM changes WHERE posted IS NULL AND coalesce(end, at) >= ? ORDER BY seq"
+        rows = self._run(lambda db: db.execute(sql, (since,)).fetchall())
+        return [change for row in rows if (change := _change(row))]
 
-        def read(db: sqlite3.Connection) -> Post | None:
-            while row := db.execute(sql, (now,)).fetchone():
-                number, action, tries, grafana_id, *fields = row
-                if change := _change(fields):
-                    return Post(number, action, tries, change, grafana_id)
-                db.execute("DELETE FROM posts WHERE seq = ?", (number,))
-            return None
+    def mark_posted(self, change: Change) -> None:
+        """Save that Grafana has a change; of a region that has ended since, it has the beginning alone."""
+        sql = "UPDATE changes SET posted = 1 WHERE id = ? AND end IS ?"
+        self._run(lambda db: db.execute(sql, (change.id, change.end)))
 
-        return self._run(read)
-
-    def begin_post(self, post: Post) -> None:
-        """Count a try before the request is sent: from then on it may have arrived."""
-        self._run(lambda db: db.execute("UPDATE posts SET tries = tries + 1 WHERE seq = ?", (post.number,)))
-
-    def end_post(self, post: Post, grafana_id: int | None, settle_at: float | None = None) -> None:
-        """Finish a post; grafana_id None: Grafana rejected it. settle_at: when to check for a duplicate annotation."""
+    def prune(self, before: float, max_changes: int) -> None:
+        """Delete changes before a time and beyond a number."""
 
         def write(db: sqlite3.Connection) -> None:
-            if grafana_id is not None:
-                db.execute("UPDATE changes SET grafana_id = ? WHERE id = ?", (grafana_id, post.change.id))
-            if settle_at is None:
-                db.execute("DELETE FROM posts WHERE seq = ?", (post.number,))
-            else:
-                db.execute("UPDATE posts SET settle_at = ? WHERE seq = ?", (settle_at, post.number))
+            db.execute("DELETE FROM changes WHERE at < ?", (before,))
+            beyond = "SELECT seq FROM changes ORDER BY seq DESC LIMIT 1 OFFSET ?"
+            db.execute(f"DELETE FROM changes WHERE seq <= ({beyond})", (max_changes,))
 
         self._run(write)
-
-    def queued(self) -> int:
-        """The number of posts that wait for Grafana."""
-        sql = "SELECT count(*) FROM posts WHERE settle_at IS NULL"
-        return int(self._run(lambda db: db.execute(sql).fetchone())[0])
-
-    def prune(self, before: float, max_changes: int) -> int:
-        """Delete changes before a time and beyond a number; returns how many posts were dropped."""
-
-        def write(db: sqlite3.Connection) -> int:
-            waiting = "id NOT IN (SELECT change_id FROM posts)"
-            db.execute(f"DELETE FROM changes WHERE at < ? AND {waiting}", (before,))
-            db.execute(
-                f"DELETE FROM changes WHERE {waiting}"
-                " AND seq <= (SELECT seq FROM changes ORDER BY seq DESC LIMIT 1 OFFSET ?)",
-                (max_changes,),
-            )
-            kept = "SELECT seq FROM posts ORDER BY seq DESC LIMIT 1 OFFSET ?"
-            return db.execute(f"DELETE FROM posts WHERE seq <= ({kept})", (QUEUE_LIMIT,)).rowcount
-
-        return self._run(write)
 
     def _run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         database = self._database
@@ -366,7 +317,7 @@ def _connect(path: str) -> sqlite3.Connection:
     database.text_factory = _text
     try:
         database.execute("PRAGMA journal_mode = WAL")
-        # Commits are durable: a power cut must not make the exporter post an annotation twice.
+        # Commits are durable: an annotation that is confirmed survives a power cut.
         database.execute("PRAGMA synchronous = FULL")
         (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
@@ -378,6 +329,8 @@ def _connect(path: str) -> sqlite3.Connection:
                 f"--state-dir: {path}: written by a newer version of ase-exporter (layout {version}; "
                 f"expected at most {_VERSION})"
             )
+        if version == 1:
+            database.executescript(_MIGRATION)
         database.executescript(_TABLES)
         database.execute(f"PRAGMA user_version = {_VERSION}")
     except BaseException:
@@ -399,7 +352,7 @@ def _text(data: bytes) -> str:
     return one_line(data.decode("utf-8", "replace"))
 
 
-def _insert(database: sqlite3.Connection, change: Change, post: bool) -> bool:
+def _insert(database: sqlite3.Connection, change: Change) -> bool:
     row = asdict(change) | {"tags": json.dumps(change.tags)}
     values = [row[column] for column in _COLUMNS.split(", ")]
     marks = ", ".join("?" * len(values))
@@ -410,13 +363,7 @@ def _insert(database: sqlite3.Connection, change: Change, post: bool) -> bool:
         "INSERT INTO totals VALUES (?, ?, 1) ON CONFLICT (target, kind) DO UPDATE SET count = count + 1",
         (change.target, change.kind),
     )
-    if post:
-        _queue(database, change.id, "create")
     return True
-
-
-def _queue(database: sqlite3.Connection, change_id: str, action: Action) -> None:
-    database.execute("INSERT INTO posts (change_id, action) VALUES (?, ?)", (change_id, action))
 
 
 def _change(row: Iterable[Any]) -> Change | None:

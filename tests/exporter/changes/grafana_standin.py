@@ -92,13 +92,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, {"message": "not found"})
         elif self.command == "POST":
             self._post(data, mood)
-        elif self.command == "GET":
+        else:
             wanted = set(parse_qs(place.query).get("tags", []))
             self._answer(200, [a for a in reversed(self.grafana.annotations) if wanted <= set(a["tags"])])
-        else:
-            self._change(int(place.path.rpartition("/")[2]), data)
 
-    do_POST = do_GET = do_PATCH = do_DELETE = _handle  # noqa: N815  # http.server's names
+    do_POST = do_GET = _handle  # noqa: N815  # http.server's names
 
     def _post(self, data: bytes, mood: Mood) -> None:
         try:
@@ -123,17 +121,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             self._answer(200, {"id": number, "message": "Annotation added"})
-
-    def _change(self, number: int, data: bytes) -> None:
-        """Answer PATCH and DELETE."""
-        with self.grafana._lock:
-            found = [annotation for annotation in self.grafana.annotations if annotation["id"] == number]
-            for annotation in found:
-                if self.command == "DELETE":
-                    self.grafana.annotations.remove(annotation)
-                else:
-                    annotation.update(json.loads(data))
-        self._answer(200 if found or self.command == "DELETE" else 404, {"message": "done"})
 
     def _answer(self, status: int, body: object) -> None:
         self.grafana.answers.append((self.command, status))

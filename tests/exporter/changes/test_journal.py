@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.exporter.changes.journal_process import snapshot_of
+from tests.exporter.changes.option_snapshots import snapshot_of
 from tests.programs import eventually_here
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
@@ -171,7 +171,7 @@ async def test_a_stored_snapshot_that_cannot_be_read_is_replaced_by_a_new_baseli
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Store(tmp_path, None)
-    store.record("PROD", time.time(), b"no snapshot", [], post=False)
+    store.record("PROD", time.time(), b"no snapshot", [])
     store.close()
 
     async with started(tmp_path) as journal:

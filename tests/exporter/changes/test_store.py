@@ -5,12 +5,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ase_exporter.changes import store as store_module
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.store import FILE, LOCK, ChangeFilter, StoreError, open_store, read_history
 from ase_exporter.errors import UserError
@@ -26,13 +26,12 @@ def change(
 
 def test_what_was_recorded_is_there_after_a_restart(tmp_path: Path) -> None:
     first, made = open_store(tmp_path), change()
-    first.record("PROD", NOW, b"snapshot", [made], post=True)
+    first.record("PROD", NOW, b"snapshot", [made])
     first.close()
     again = open_store(tmp_path)
     assert again.find(ChangeFilter()) == [made]
     assert again.last_snapshots() == {"PROD": (NOW, b"snapshot")}
     assert again.totals() == {("PROD", "option"): 1}
-    assert again.queued() == 1
     again.close()
 
 
@@ -56,7 +55,7 @@ def test_a_damaged_file_is_set_aside_and_begun_anew(
 ) -> None:
     (tmp_path / FILE).write_bytes(damage)
     store = open_store(tmp_path)
-    store.record("PROD", NOW, b"", [change()], post=False)
+    store.record("PROD", NOW, b"", [change()])
     store.close()
     assert (tmp_path / f"{FILE}.damaged").read_bytes() == damage
     assert "is damaged" in caplog.text
@@ -84,7 +83,7 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
 
 def test_damage_while_running_costs_an_error_and_the_next_write_works(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    store.record("PROD", NOW, b"x" * 100_000, [change(str(number)) for number in range(300)], post=True)
+    store.record("PROD", NOW, b"x" * 100_000, [change(str(number)) for number in range(300)])
     store.close()
     store = open_store(tmp_path)
     with (tmp_path / FILE).open("r+b") as file:
@@ -94,7 +93,7 @@ def test_damage_while_running_costs_an_error_and_the_next_write_works(tmp_path: 
     store._database.execute("PRAGMA shrink_memory")
     with pytest.raises(StoreError):
         store.find(ChangeFilter())
-    store.record("PROD", NOW, b"", [change()], post=False)
+    store.record("PROD", NOW, b"", [change()])
     assert len(store.find(ChangeFilter())) == 1
     store.close()
 
@@ -114,30 +113,73 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         open_store(tmp_path / "file" / "state")
 
 
-def test_history_is_bounded_by_age_and_by_number_but_keeps_what_grafana_waits_for() -> None:
+def test_history_is_bounded_by_age_and_by_number() -> None:
     store = open_store(None)
-    old, waiting = change("old", NOW - 1000), change("waiting", NOW - 1000)
-    store.record("PROD", NOW, b"", [old], post=False)
-    store.record("PROD", NOW, b"", [waiting], post=True)
-    store.record("PROD", NOW, b"", [change(str(number)) for number in range(10)], post=False)
+    store.record("PROD", NOW, b"", [change("old", NOW - 1000)])
+    store.record("PROD", NOW, b"", [change(str(number)) for number in range(10)])
+    store.prune(before=NOW - 500, max_changes=20)
+    assert len(store.find(ChangeFilter())) == 10
     store.prune(before=NOW - 500, max_changes=5)
-    assert {found.name for found in store.find(ChangeFilter())} == {"waiting", "5", "6", "7", "8", "9"}
-    assert store.totals() == {("PROD", "option"): 12}
+    assert {found.name for found in store.find(ChangeFilter())} == {"5", "6", "7", "8", "9"}
+    assert store.totals() == {("PROD", "option"): 11}
 
 
-def test_the_queue_to_grafana_is_bounded_and_gives_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "QUEUE_LIMIT", 3)
+# Of the first layout, which had a queue of posts to Grafana.
+OLD_TABLES = """
+CREATE TABLE changes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,
+    name TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, at REAL NOT NULL, not_before REAL, end REAL,
+    who TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, failed INTEGER NOT NULL, grafana_id INTEGER);
+CREATE INDEX changes_at ON changes (at);
+CREATE TABLE snapshots (target TEXT PRIMARY KEY, at REAL NOT NULL, snapshot BLOB NOT NULL);
+CREATE TABLE totals (
+    target TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (target, kind));
+CREATE TABLE posts (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, change_id TEXT NOT NULL, action TEXT NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0, settle_at REAL);
+INSERT INTO changes VALUES
+    (1, 'a', 'PROD', 'option', 'posted', '1', '2', 1790000000, NULL, NULL, '', 'snapshot', '[]', 0, 7),
+    (2, 'b', 'PROD', 'option', 'waiting', '1', '2', 1790000000, NULL, NULL, '', 'snapshot', '[]', 0, NULL);
+INSERT INTO posts (change_id, action) VALUES ('b', 'create');
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_directory_of_the_first_layout_is_taken_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.executescript(OLD_TABLES)
+    assert len(read_history(tmp_path, ChangeFilter())) == 2
+    for _ in range(2):
+        store = open_store(tmp_path)
+        assert [found.name for found in store.find(ChangeFilter())] == ["waiting", "posted"]
+        assert [found.name for found in store.unposted(NOW)] == ["waiting"]
+        store.close()
+    assert caplog.text == ""
+
+
+def test_what_grafana_has_is_known_and_the_end_of_a_region_is_something_new() -> None:
     store = open_store(None)
-    store.record("PROD", NOW, b"", [change(str(number)) for number in range(5)], post=True)
-    assert store.prune(before=0, max_changes=1000) == 2
-    post = store.next_post(NOW)
-    assert post is not None and post.change.name == "2"
+    begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="user")
+    store.record("PROD", NOW, b"", [change("old", NOW - 10)])
+    assert store.add(begun)
+    assert store.unposted(NOW) == [begun]
+    store.mark_posted(begun)
+    assert store.unposted(NOW) == []
+    ended, _ = store.finish(begun.id, NOW + 60, "")
+    assert ended
+    # The beginning arrives late.
+    store.mark_posted(begun)
+    assert store.unposted(NOW) == [ended]
+    store.mark_posted(ended)
+    assert store.unposted(NOW) == []
 
 
 def test_changes_are_found_by_target_kind_text_and_time() -> None:
     store = open_store(None)
     one, two = change("number of locks", NOW), change("orders: partitions", NOW + 10, "TEST", "cache")
-    store.record("PROD", NOW, b"", [one, two], post=False)
+    store.record("PROD", NOW, b"", [one, two])
     assert store.find(ChangeFilter()) == [two, one]
     assert store.find(ChangeFilter(target="PROD")) == [one]
     assert store.find(ChangeFilter(kind="cache")) == [two]
@@ -151,17 +193,16 @@ def test_changes_are_found_by_target_kind_text_and_time() -> None:
 def test_a_region_is_finished_once() -> None:
     store = open_store(None)
     begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="user")
-    assert store.add(begun, post=True)
-    assert not store.add(replace(begun, name="told again"), post=True)
-    finished = store.finish(begun.id, NOW + 60, "", post=True)
-    assert finished == replace(begun, end=NOW + 60)
-    assert store.finish(begun.id, NOW + 90, "", post=True) == finished
-    assert store.finish("unknown", NOW, "", post=True) is None
-    assert store.queued() == 2
+    assert store.add(begun)
+    assert not store.add(replace(begun, name="told again"))
+    finished = replace(begun, end=NOW + 60)
+    assert store.finish(begun.id, NOW + 60, "") == (finished, True)
+    assert store.finish(begun.id, NOW + 90, "") == (finished, False)
+    assert store.finish("unknown", NOW, "") == (None, False)
 
 
 def test_history_can_be_read_while_the_exporter_runs(tmp_path: Path) -> None:
     store, made = open_store(tmp_path), change(at=time.time())
-    store.record("PROD", NOW, b"", [made], post=False)
+    store.record("PROD", NOW, b"", [made])
     assert read_history(tmp_path, ChangeFilter()) == [made]
     store.close()

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
@@ -12,6 +13,10 @@ from tests.exporter.changes.serving import Serving
 from tests.exporter.commands.command_line import Run
 from tests.paths import REPOSITORY
 from tests.programs import eventually
+
+
+def regions(grafana: GrafanaStandIn) -> list[dict[str, Any]]:
+    return [annotation for annotation in grafana.annotations if "timeEnd" in annotation]
 
 
 def test_a_text_becomes_one_annotation(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
@@ -34,8 +39,8 @@ def test_start_and_finish_become_one_region(run: Run, exporter: Serving, grafana
     number = begun.stdout.strip()
     assert run("annotate", "--finish", number, "--url", exporter.url).returncode == 0
     assert run("annotate", "--finish", number, "--url", exporter.url).returncode == 0
-    eventually("posted", lambda: any("timeEnd" in a for a in grafana.annotations))
-    (region,) = grafana.annotations
+    eventually("posted", lambda: bool(regions(grafana)))
+    (region,) = regions(grafana)
     assert region["timeEnd"] >= region["time"]
 
 
@@ -53,8 +58,8 @@ def test_a_command_is_a_region_and_its_exit_code_and_output_are_kept(
     command = [sys.executable, "-c", f"import os, signal, sys; print('err', file=sys.stderr); {script}"]
     result = run("annotate", "--run", "reorg trades", "--url", exporter.url, "--", *command)
     assert (result.returncode, result.stdout, result.stderr) == (code, "out\n", "err\n")
-    eventually("posted", lambda: any("timeEnd" in a for a in grafana.annotations))
-    (region,) = grafana.annotations
+    eventually("posted", lambda: bool(regions(grafana)))
+    (region,) = regions(grafana)
     assert region["text"].startswith(f"reorg trades{failed}")
     assert ("failed" in region["tags"]) == bool(failed)
 
@@ -89,4 +94,4 @@ def test_sigterm_reaches_the_command_and_the_region_still_ends(
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 128 + signal.SIGTERM
     process.stdout.close()
-    eventually("posted", lambda: any("timeEnd" in a for a in grafana.annotations))
+    eventually("posted", lambda: bool(regions(grafana)))

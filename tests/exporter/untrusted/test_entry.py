@@ -76,7 +76,7 @@ def test_history_of_a_state_directory(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for number, name in enumerate(NAMES):
         change = Change(f"{number:016x}", "PROD", "cache", name, name, "2", float(number), tags=(name,))
-        store.add(change, post=False)
+        store.add(change)
     store.close()
     found = sorted(read_history(tmp_path, parse_filter({}, 1000)), key=lambda change: change.at)
     assert [(change.name, change.old, change.tags) for change in found] == [(s, s, (s,)) for s in SHOWN]

@@ -1,0 +1,381 @@
+"""Annotations in Grafana: each arrives at least once, and nothing waits behind one that Grafana does not take."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
+from tests.programs import SOON
+
+from ase_exporter.changes import grafana as grafana_module
+from ase_exporter.changes.change import ANNOTATION, Change, new_id
+from ase_exporter.changes.grafana import Poster, payload
+from ase_exporter.changes.journal import Journal
+from ase_exporter.config.changes import ChangesConfig, GrafanaConfig
+
+pytestmark = pytest.mark.anyio
+
+# Documented in docs/changes.md: the others from 400 to 499 end a post.
+TEMPORARY = {401, 403, 408, 425, 429, *range(500, 600)}
+Respond = Callable[[httpx2.Request], httpx2.Response]
+
+
+@pytest.fixture
+def settings(grafana: GrafanaStandIn, tmp_path: Path) -> GrafanaConfig:
+    (tmp_path / "token").write_text(TOKEN)
+    return GrafanaConfig(
+        url=grafana.url,
+        token_file=tmp_path / "token",
+        timeout=60,
+        max_backoff=0.01,
+        tags=("production",),
+    )
+
+
+def annotation(text: str = "ALTER") -> Change:
+    return Change(new_id(), "PROD", ANNOTATION, text, "", "", time.time(), source="user")
+
+
+def text_of(request: httpx2.Request) -> str:
+    return str(json.loads(request.content)["text"])
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait for what takes a few milliseconds; there are hundreds of such waits."""
+    async with asyncio.timeout(SOON):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+async def ignore(change: Change) -> None:
+    """What a journal would note."""
+
+
+@asynccontextmanager
+async def posting(
+    settings: GrafanaConfig,
+    respond: Respond | None = None,
+    posted: Callable[[Change], Awaitable[None]] = ignore,
+) -> AsyncIterator[Poster]:
+    """A poster at work; respond: in place of a Grafana."""
+    poster = Poster(settings, posted, httpx2.MockTransport(respond) if respond else None)
+    running = asyncio.create_task(poster.run())
+    yield poster
+    assert not running.done()
+    running.cancel()
+    await asyncio.wait([running])
+
+
+@asynccontextmanager
+async def started(settings: GrafanaConfig, directory: Path) -> AsyncIterator[Journal]:
+    journal = Journal(ChangesConfig(grafana=settings), directory)
+    await journal.start()
+    yield journal
+    await journal.stop()
+
+
+async def test_an_annotation_that_somebody_deleted_does_not_block_later_ones(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, tmp_path: Path
+) -> None:
+    async with started(settings, tmp_path / "state") as journal:
+        begun = annotation("load test")
+        await journal.annotate(begun)
+        await eventually(lambda: len(grafana.annotations) == 1)
+        grafana.annotations.clear()
+        await journal.finish(begun.id, time.time())
+        await journal.annotate(annotation("later"))
+        await eventually(lambda: any(text.startswith("later") for text in grafana.texts()))
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_whatever_status_one_annotation_gets_later_ones_arrive(
+    settings: GrafanaConfig, method: str
+) -> None:
+    for status in range(400, 600):
+        failures, lost, arrived = await post_while_one_gets(status, method, settings)
+        temporary = status in TEMPORARY
+        assert (failures > 0, lost) == (temporary, not temporary), status
+        assert sorted(arrived) == [*(["bad"] if temporary else []), "good", "later"], status
+
+
+async def post_while_one_gets(
+    status: int, method: str, settings: GrafanaConfig
+) -> tuple[int, int, list[str]]:
+    """Failures, lost annotations and the texts that arrived; one of three gets a status until the others are there."""
+    bad, good, later = annotation("bad"), annotation("good"), annotation("later")
+    arrived: list[str] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        about_bad = bad.id in str(request.url) or bad.id.encode() in request.content
+        if about_bad and request.method == method and "later" not in arrived:
+            return httpx2.Response(status, content=b"not this one")
+        if request.method == "GET":
+            return httpx2.Response(200, content=b"[]")
+        arrived.append(text_of(request))
+        return httpx2.Response(200, content=b'{"id": 5}')
+
+    async with posting(settings, respond) as poster:
+        poster.add(bad)
+        poster.add(good)
+        await eventually(lambda: "good" in arrived and poster.failures + poster.lost)
+        poster.add(later)
+        await eventually(lambda: not poster.queued)
+    return poster.failures, poster.lost, arrived
+
+
+async def test_what_grafana_rejects_and_a_bad_token_are_named_once_in_the_log(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with posting(settings) as poster:
+        too_old = replace(annotation("too old"), at=1.0)
+        poster.add(too_old)
+        await eventually(lambda: poster.lost)
+        grafana.mood = "401"
+        for number in range(3):
+            poster.add(annotation(str(number)))
+        await eventually(lambda: poster.failures > 10)
+        grafana.mood = "ok"
+        await eventually(lambda: not poster.queued)
+    assert caplog.text.count(f"Grafana rejected the annotation of change {too_old.id}: HTTP 400") == 1
+    assert caplog.text.count("the token may not GET annotations") == 1
+    assert sorted(grafana.texts()) == ["0", "1", "2"]
+
+
+async def test_while_grafana_is_down_there_is_one_request_for_each_pause_and_then_all_arrive(
+    settings: GrafanaConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    asked, arrived = 0, []
+    down = True
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        nonlocal asked
+        asked += 1
+        if down:
+            raise httpx2.ConnectError("refused")
+        if request.method == "POST":
+            arrived.append(text_of(request))
+        return httpx2.Response(200, content=b"[]" if request.method == "GET" else b'{"id": 5}')
+
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        nonlocal down
+        pauses.append(seconds)
+        assert asked == len(pauses)
+        down = len(pauses) < 12
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    monkeypatch.setattr(random, "uniform", lambda low, high: high)
+    async with posting(replace(settings, max_backoff=60.0), respond) as poster:
+        for number in range(50):
+            poster.add(annotation(str(number)))
+        async with asyncio.timeout(60):
+            while poster.queued:
+                await sleep(0.001)
+    assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
+    assert sorted(arrived, key=int) == [str(number) for number in range(50)]
+
+
+async def test_a_queue_is_bounded_and_gives_up_the_oldest(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grafana_module, "QUEUE_LIMIT", 3)
+    async with posting(settings) as poster:
+        for number in range(5):
+            poster.add(annotation(str(number)))
+        assert (poster.queued, poster.lost) == (3, 2)
+        await eventually(lambda: not poster.queued)
+    assert grafana.texts() == ["2", "3", "4"]
+
+
+async def test_a_region_is_its_beginning_and_when_it_ends_a_second_annotation(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, tmp_path: Path
+) -> None:
+    async with started(settings, tmp_path / "state") as journal:
+        begun = annotation()
+        await journal.annotate(begun)
+        await eventually(lambda: len(grafana.annotations) == 1)
+        for _ in range(2):
+            await journal.finish(begun.id, begun.at + 60, "exit code 1")
+        await eventually(lambda: journal.poster and not journal.poster.queued)
+    beginning, region = grafana.annotations
+    assert "timeEnd" not in beginning and region["timeEnd"] - region["time"] == 60_000
+    assert {"failed", "production", "target:PROD", "ase-exporter"} < set(region["tags"])
+
+
+async def test_a_region_that_ended_before_grafana_came_back_is_one_annotation(
+    settings: GrafanaConfig, grafana: GrafanaStandIn
+) -> None:
+    begun = annotation()
+    grafana.mood = "500"
+    async with posting(settings) as poster:
+        poster.add(begun)
+        await eventually(lambda: poster.failures)
+        poster.add(replace(begun, end=begun.at + 60))
+        grafana.mood = "ok"
+        await eventually(lambda: not poster.queued)
+    (region,) = grafana.annotations
+    assert "timeEnd" in region
+
+
+async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_again_and_nothing_else(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, tmp_path: Path
+) -> None:
+    region = annotation("region")
+    async with started(settings, tmp_path / "state") as journal:
+        await journal.annotate(region)
+        await journal.annotate(annotation("deleted"))
+        await eventually(lambda: len(grafana.annotations) == 2)
+        await eventually(lambda: journal.poster and not journal.poster.queued)
+        grafana.annotations.clear()
+        grafana.mood = "500"
+        await journal.annotate(annotation("waiting"))
+        await journal.finish(region.id, region.at + 60)
+        await eventually(lambda: journal.poster and journal.poster.failures)
+    grafana.mood = "ok"
+    async with started(settings, tmp_path / "state") as again:
+        await eventually(lambda: again.poster and not again.poster.queued)
+        assert grafana.texts() == ["region", "waiting"]
+        assert "timeEnd" in grafana.annotations[0]
+
+
+@pytest.mark.parametrize("mood", ["store_then_500", "store_then_drop"])
+async def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, mood: str
+) -> None:
+    grafana.mood = mood  # type: ignore[assignment]
+    async with posting(settings) as poster:
+        poster.add(annotation())
+        await eventually(lambda: not poster.queued)
+    assert poster.failures == 1
+    assert len(grafana.annotations) == 1
+
+
+UNUSABLE = {
+    "no id": b'{"message": "Annotation added"}',
+    "a list": b"[]",
+    "null": b"null",
+    "a number": b"7",
+    "a number beyond Python's digits": b"9" * 5000,
+    "nested too deeply": b"[" * 200_000,
+    "no JSON": b"<html>sign in</html>",
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        pytest.param(method, answer, id=f"{method} {name}")
+        for method in ("POST", "GET")
+        for name, answer in UNUSABLE.items()
+        # A search answers a list, so an empty one is right.
+        if (method, name) != ("GET", "a list")
+    ],
+)
+async def test_an_unusable_answer_is_a_failure_that_is_tried_again(
+    settings: GrafanaConfig, method: str, answer: bytes
+) -> None:
+    asked: list[str] = []
+    good = {"POST": b'{"id": 5}', "GET": b"[]"}
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.method)
+        bad = request.method == method and asked.count(method) == 1
+        return httpx2.Response(200, content=answer if bad else good[request.method])
+
+    async with posting(settings, respond) as poster:
+        poster.add(annotation())
+        await eventually(lambda: not poster.queued)
+    assert (poster.failures, asked.count("POST")) == (1, 2 if method == "POST" else 1)
+
+
+async def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
+    settings: GrafanaConfig, caplog: pytest.LogCaptureFixture
+) -> None:
+    arrived: list[str] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            return httpx2.Response(200, content=b"[]")
+        arrived.append(text_of(request))
+        if len(arrived) == 1:
+            raise KeyError("a bug")
+        return httpx2.Response(200, content=b'{"id": 5}')
+
+    async with posting(settings, respond) as poster:
+        for text in ("one", "two"):
+            poster.add(annotation(text))
+        await eventually(lambda: not poster.queued)
+    assert arrived == ["one", "two", "one"]
+    assert poster.failures == 1
+    assert "KeyError: 'a bug'" in caplog.text
+
+
+async def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.token_file.write_text("secret\nlines")
+    async with posting(settings) as poster:
+        poster.add(annotation())
+        await eventually(lambda: poster.failures)
+        settings.token_file.write_text(TOKEN)
+        await eventually(lambda: not poster.queued)
+    assert "expected one line with a token" in caplog.text
+    assert "secret" not in caplog.text
+    assert len(grafana.annotations) == 1
+
+
+def test_a_payload_has_milliseconds_and_tags_once_each_and_ends_with_one_of_its_own() -> None:
+    change = replace(annotation(), at=1_790_000_000.1234, tags=("ddl", "annotation", "ddl"))
+    body = payload(change, ("ddl",))
+    assert body["time"] == 1_790_000_000_123
+    assert body["tags"] == ["ase-exporter", "annotation", "ddl", "target:PROD", f"change:{change.id}"]
+    assert payload(replace(change, end=change.at))["tags"][-1] == f"finished:{change.id}"
+
+
+def test_markup_of_a_server_is_plain_text_in_an_annotation_and_a_users_own_stays() -> None:
+    change = Change(new_id(), "PROD", "cache", "", "1", "2", 1_790_000_000.0)
+    hostile = payload(replace(change, name="\x1b[31m<img src=x> [click](http://evil.example) `x`"))["text"]
+    assert not set("\x1b<>[]`") & set(hostile)
+    assert "&lt;img src=x&gt;" in hostile
+    assert "<b>patch</b>" in payload(annotation("<b>patch</b>"))["text"]
+
+
+async def endless() -> AsyncIterator[bytes]:
+    while True:
+        yield b" " * 65536
+        await asyncio.sleep(0)
+
+
+async def trickling() -> AsyncIterator[bytes]:
+    yield b"["
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(endless, "the answer has over 4,194,304 bytes"), (trickling, "no answer within 0.2 s")],
+)
+async def test_an_answer_without_end_is_a_failure(
+    settings: GrafanaConfig,
+    caplog: pytest.LogCaptureFixture,
+    content: Callable[[], AsyncIterator[bytes]],
+    reason: str,
+) -> None:
+    # The endless answer may take longer than the trickling one.
+    timeout = 0.2 if content is trickling else 60.0
+    async with posting(
+        replace(settings, timeout=timeout), lambda request: httpx2.Response(200, content=content())
+    ) as poster:
+        poster.add(annotation())
+        await eventually(lambda: poster.failures)
+    assert reason in caplog.text
