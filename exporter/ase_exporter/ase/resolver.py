@@ -9,7 +9,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ase_exporter.ase.database_error import DatabaseError
@@ -18,7 +17,7 @@ from ase_exporter.ase.database_error import DatabaseError
 MAX_WAIT = 2.0
 # At a time and process. While name servers are silent, each takes a thread.
 MAX_LOOKUPS = 8
-# Hosts whose last good addresses are kept. Callers may ask for any name that the probe allowlist has patterns for.
+# Hosts whose last good addresses are kept, also over reloads.
 MAX_KNOWN = 4096
 
 # The name servers answered that there is no such host, or no address of it.
@@ -62,15 +61,6 @@ class Resolver:
         if not known:
             raise DatabaseError("unknown_host", f"{host}: the name servers do not answer")
         return known
-
-    async def find(self, host: str) -> Sequence[str]:
-        """The addresses of a host name, for the event loop; none where `addresses` would raise an error."""
-        # 5 MiB, which workers do without.
-        import asyncio
-
-        with suppress(DatabaseError):
-            return await asyncio.to_thread(self.addresses, host, self._max_wait)
-        return []
 
     def _lookup(self, host: str) -> _Lookup | None:
         """The lookup in progress for a host; a new one if there is none, None if there are too many."""

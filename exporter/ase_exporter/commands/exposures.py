@@ -28,7 +28,7 @@ def exposures(loaded: Config, file: Path | None, processes: Path = _PROCESSES) -
         if options.config_file not in (None, file and file.resolve()):
             yield f"{where}: runs with {options.config_file}, which was not checked"
         try:
-            yield from _served(loaded, options, where)
+            yield from _served(options, where)
         except UserError as error:
             yield f"{where}: {error}"
     if not running:
@@ -50,12 +50,6 @@ def _logins(loaded: Config, file: Path | None) -> Iterator[str]:
             yield f"target {target.name}: the password crosses the network in plain text: set encrypt_password"
         if target.sysmon and loaded.auth[target.sysmon.auth].user == loaded.auth[target.auth].user:
             yield f"target {target.name}: sysmon's login, which has sa_role, scrapes as well: give it its own auth"
-    for allowed in loaded.probe_allowlist.addresses:
-        if not allowed.is_of_addresses:
-            yield (
-                f"probe_allowlist: {allowed.address}: whoever controls names of that domain receives the login"
-                f" {loaded.auth[allowed.auth].user}: allow a network"
-            )
 
 
 def _grafana(loaded: Config) -> Iterator[str]:
@@ -82,7 +76,7 @@ def _running(processes: Path) -> Iterator[tuple[ServeOptions, str, bool]]:
             continue
 
 
-def _served(loaded: Config, options: ServeOptions, where: str) -> Iterator[str]:
+def _served(options: ServeOptions, where: str) -> Iterator[str]:
     web = options.web_config_file
     settings = yaml_files.load(web, WebSettings) if web else WebSettings()
     yield from _readable(web, "--web.config.file", _WRITE)
@@ -102,8 +96,6 @@ def _served(loaded: Config, options: ServeOptions, where: str) -> Iterator[str]:
     for option, allowed in () if asks else changing.items():
         if allowed:
             yield f"{where}: {option}, which everybody may who reaches it: set basic_auth_users"
-    if loaded.probe_allowlist.addresses and not asks:
-        yield f"{where}: probe_allowlist lets everybody who reaches it have servers asked: set basic_auth_users"
     if options.state_directory:
         yield from _readable(options.state_directory, "--state-dir")
 

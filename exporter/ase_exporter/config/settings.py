@@ -17,7 +17,6 @@ from ase_exporter.config.fields import Seconds, Share, Strict, Validator, is_por
 from ase_exporter.config.host import HostConfig
 from ase_exporter.config.interfaces import find_server
 from ase_exporter.config.policy import Policy
-from ase_exporter.config.probe_allowlist import ProbeAllowlist
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
@@ -171,14 +170,12 @@ class CatalogueConfig(Strict):
 class Config(Strict):
     """The whole configuration.
 
-    targets: the servers by name. probe_allowlist: addresses that /probe accepts besides. auth, modules: definitions
-    that targets refer to by name. host: if present, even empty, /metrics has the host's metrics. sessions: what is
-    shown and kept of sessions. policy: of all targets, after their own. workers: number of worker processes; by
-    default one per available CPU.
+    targets: the servers by name. auth, modules: definitions that targets refer to by name. host: if present, even
+    empty, /metrics has the host's metrics. sessions: what is shown and kept of sessions. policy: of all targets,
+    after their own. workers: number of worker processes; by default one per available CPU.
     """
 
     targets: tuple[Target, ...] = ()
-    probe_allowlist: ProbeAllowlist = field(default_factory=ProbeAllowlist)
     auth: Mapping[str, Auth] = field(default_factory=dict)
     modules: Mapping[str, Module] = field(default_factory=dict)
     scrape: Scrape = field(default_factory=Scrape)
@@ -199,8 +196,6 @@ class Config(Strict):
             self._require(f"target {target.name}", target.auth, target.module)
             if target.sysmon:
                 self._require(f"target {target.name}: sysmon", target.sysmon.auth)
-        for allowed in self.probe_allowlist.addresses:
-            self._require(f"probe_allowlist: {allowed.address}", allowed.auth, allowed.module)
 
     def _require(self, who: str, auth: str, module: str = "default") -> None:
         if auth not in self.auth:

@@ -16,7 +16,6 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from ase_exporter.ase.login_ledger import LoginLedger
-from ase_exporter.ase.resolver import resolver
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
@@ -34,7 +33,6 @@ from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
 from ase_exporter.web.incident_keeper import IncidentKeeper, IncidentWatch
 from ase_exporter.web.incident_routes import IncidentHandlers
-from ase_exporter.web.probe_targets import LookUp, find_target
 from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, protected
@@ -67,11 +65,9 @@ class ExporterApp:
         load: Callable[[], Loaded],
         loaded: Loaded,
         state_directory: Path | None = None,
-        look_up: LookUp = resolver.find,
     ) -> None:
-        """load: returns the configuration of now, for reloads; raises UserError. look_up: of allowed names."""
+        """load: returns the configuration of now, for reloads; raises UserError."""
         self._load = load
-        self._look_up = look_up
         self._reloading = asyncio.Lock()
         self._next_reload: asyncio.Task[None] | None = None
         self._retiring: asyncio.Task[None] | None = None
@@ -97,7 +93,6 @@ class ExporterApp:
             "worker_restarts": lambda: self.pool.restarts,
             "totals_persistent": lambda: self._totals.persistent,
             "targets": lambda: len(self.config.targets),
-            "allowed_targets": lambda: self.pool.allowlisted,
         }.items():
             self.metrics.gauge(name, value)
 
@@ -252,25 +247,6 @@ class ExporterApp:
             host = self.host
             return await asyncio.to_thread(lambda: list(host.collect())) if host else []
 
-    async def admit(self, address: str) -> str | None:
-        """Serve an address of the probe allowlist; returns the name of its target, or None if it is not allowed.
-
-        A target that does not answer is looked up again, as its name may lead to another address by now. If that
-        fails, the last good address is kept. Raises BusyError if there are too many targets.
-        """
-        while True:
-            pool = self.pool
-            target = pool.admitted(address.lower())
-            if target is None or not pool.states[target.name].is_up:
-                target = await find_target(pool.config, address, self._look_up) or target
-            # A reload may have come in between.
-            if pool is self.pool:
-                break
-        if target is None:
-            return None
-        pool.admit(target)
-        return target.name
-
     async def scrape(self, request: Request, target: str, *, asked: float, module: str = "") -> Response:
         """Scrape a target within the timeout of the request. asked: when it came (monotonic)."""
         timeout = _timeout(request, self.config.scrape)
@@ -355,15 +331,9 @@ class _Handlers:
         module = request.query_params.get("module", "")
         if module not in ("", "default", *self._exporter.config.modules):
             return PlainTextResponse("no such module is configured\n", 404)
-        name: str | None = names[0]
-        if not self._exporter.pool.is_configured(names[0]):
-            name = await self._exporter.admit(names[0])
-        if name is None:
-            if self._exporter.config.probe_allowlist.addresses:
-                text = "no target of that name is configured, and probe_allowlist does not allow it\n"
-                return PlainTextResponse(text, 403)
+        if names[0] not in self._exporter.names():
             return PlainTextResponse("no such target is configured\n", 404)
-        return await self._exporter.scrape(request, name, asked=asked, module=module)
+        return await self._exporter.scrape(request, names[0], asked=asked, module=module)
 
     async def targets(self, _: Request) -> Response:
         """Targets for Prometheus's HTTP service discovery."""

@@ -33,7 +33,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Adds a target: one of the assignment, on the probe allowlist, or handed over during a reload.
+    """Adds a target: one of the assignment, or handed over during a reload.
 
     sysmon_halted: sp_sysmon is not run there again. totals: by module, from which its counters continue.
     """

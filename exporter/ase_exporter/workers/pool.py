@@ -9,7 +9,6 @@ import itertools
 import logging
 import os
 import time
-from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
@@ -45,7 +44,7 @@ class WorkerGoneError(Exception):
 
 
 class BusyError(Exception):
-    """Too many different scrapes of one target, or too many allowlisted targets, at once."""
+    """Too many different scrapes of one target at once."""
 
 
 class WorkerPool:
@@ -74,16 +73,12 @@ class WorkerPool:
         self._halted = set() if halted is None else halted
         # Of targets whose scrapes end their worker: its other targets miss a scrape each time.
         self._crashes: Backoff[str, None] = Backoff(TIMING.crash_pause, TIMING.max_crash_pause)
-        allowlist = config.probe_allowlist
-        max_targets = len(config.targets) + (allowlist.max_targets if allowlist.addresses else 0)
-        count = min(config.workers or len(os.sched_getaffinity(0)), max_targets)
+        count = min(config.workers or len(os.sched_getaffinity(0)), len(config.targets))
         self._slots = [
             WorkerSlot({target.name: target for target in config.targets[start::count]})
             for start in range(count)
         ]
         self._slot_of = {name: slot for slot in self._slots for name in slot.targets}
-        # The timers that dismiss the targets on the probe allowlist.
-        self._idle_timers: dict[str, asyncio.TimerHandle] = {}
         # Targets still being scraped by the previous pool.
         self._handovers: dict[str, asyncio.Task[None]] = {}
         self._numbers = itertools.count(1)
@@ -135,8 +130,6 @@ class WorkerPool:
             await self.settled(name)
             self._slot_of[name].send(Dismissal(name))
 
-        for timer in self._idle_timers.values():
-            timer.cancel()
         try:
             async with asyncio.timeout(TIMING.drain_timeout):
                 await asyncio.gather(*map(log_out, list(self._slot_of)))
@@ -150,8 +143,6 @@ class WorkerPool:
         self._stopping = True
         for task in (*self._background, *self._handovers.values()):
             task.cancel()
-        for timer in self._idle_timers.values():
-            timer.cancel()
         running = [(slot, slot.worker) for slot in self._slots if slot.worker]
         for _, worker in running:
             worker.writer.close()
@@ -189,42 +180,6 @@ class WorkerPool:
         """Why a worker does not accept requests, if that is not just a restart; '' if there is none."""
         return next(filter(None, (slot.problem(TIMING.start_timeout) for slot in self._slots)), "")
 
-    @property
-    def allowlisted(self) -> int:
-        """How many targets are served that are not configured but on the probe allowlist."""
-        return len(self._idle_timers)
-
-    def is_configured(self, name: str) -> bool:
-        """Whether there is a configured target of that name."""
-        return name in self._slot_of and name not in self._idle_timers
-
-    def admitted(self, name: str) -> Target | None:
-        """The allowlisted target of that name that is being served, if there is one."""
-        return self._slot_of[name].targets[name] if name in self._idle_timers else None
-
-    def admit(self, target: Target) -> None:
-        """Serve an allowlisted target until it has not been scraped for the allowlist's idle timeout.
-
-        A target that is served already gets its new host, if that has changed. At the limit, one that was never up
-        gives way, or another name of an address: callers may ask for any of both within the patterns. Raises
-        BusyError if there is none.
-        """
-        name = target.name
-        served = self.admitted(name)
-        if served == target or self.is_configured(name):
-            return
-        if served:
-            slot = self._slot_of[name]
-            slot.send(Dismissal(name))
-        else:
-            if self.allowlisted >= self.config.probe_allowlist.max_targets:
-                self._make_room()
-            slot = self._slot_of[name] = min(self._slots, key=lambda slot: len(slot.targets))
-            self.states[name] = TargetState()
-        slot.targets[name] = target
-        slot.send(self._admission(target))
-        self._restart_idle_timer(name)
-
     async def scrape(self, request: ScrapeRequest) -> ScrapeReply:
         """Scrape a target; callers who ask for the same thing at the same time share one scrape.
 
@@ -233,8 +188,6 @@ class WorkerPool:
         """
         target = request.target
         slot = self._slot_of[target]
-        if target in self._idle_timers:
-            self._restart_idle_timer(target)
         scrape = self._in_flight.get(request)
         if scrape is None:
             if sum(other.target == target for other in self._in_flight) >= MAX_IN_FLIGHT:
@@ -245,43 +198,6 @@ class WorkerPool:
         # A caller that disconnects must not cancel the scrape for the others.
         return await asyncio.shield(scrape)
 
-    def _restart_idle_timer(self, target: str) -> None:
-        if timer := self._idle_timers.get(target):
-            timer.cancel()
-        loop = asyncio.get_running_loop()
-        idle_timeout = self.config.probe_allowlist.idle_timeout
-        self._idle_timers[target] = loop.call_later(idle_timeout, self._dismiss, target)
-
-    def _make_room(self) -> None:
-        """Remove the oldest allowlisted target that was never up, else the oldest with the address of another one;
-        one that is not being scraped if possible."""
-        places = {}
-        for name in self._idle_timers:
-            target = self._slot_of[name].targets[name]
-            places[name] = target.host, target.port
-        named = Counter(places.values())
-        spare = [name for name in places if not self.states[name].was_up] or [
-            name for name, place in places.items() if named[place] > 1
-        ]
-        if not spare:
-            raise BusyError(
-                f"probe_allowlist.max_targets: {len(places)} servers that are not configured are served already"
-            )
-        scraped = {request.target for request in self._in_flight}
-        self._remove(min(spare, key=scraped.__contains__))
-
-    def _dismiss(self, target: str) -> None:
-        if any(request.target == target for request in self._in_flight):
-            self._restart_idle_timer(target)
-        else:
-            self._remove(target)
-
-    def _remove(self, target: str) -> None:
-        slot = self._slot_of.pop(target)
-        self._idle_timers.pop(target).cancel()
-        del slot.targets[target], self.states[target]
-        slot.send(Dismissal(target))
-
     def _admission(self, target: Target) -> Admission:
         halted = (target.host, target.port) in self._halted
         return Admission(target, halted, self._totals.of(target.name))
@@ -291,10 +207,8 @@ class WorkerPool:
             reply = await self._request(slot, request)
         except WorkerGoneError as error:
             reply = ScrapeReply(request.number, b"", ScrapeSummary(error=str(error)))
-        # An allowlisted target may have given way to another meanwhile.
-        state = self.states.get(request.target)
-        if state and not request.session_groups:
-            state.update(reply.summary)
+        if not request.session_groups:
+            self.states[request.target].update(reply.summary)
         if reply.summary.error and (saved := self._logins.saved):
             # A login that may have been refused is remembered, whatever happens once this is answered.
             timeout = request.deadline + TIMING.silence - time.monotonic()

@@ -193,8 +193,7 @@ class Worker:
         assert isinstance(assignment, Assignment)
         catalogue: Catalogue = pickle.loads(assignment.catalogue)
         ledger = LedgerClient(self._send, assignment.login_salt)
-        allowlist = assignment.config.probe_allowlist
-        _limit_memory(len(assignment.admissions) + (allowlist.max_targets if allowlist.addresses else 0))
+        _limit_memory(len(assignment.admissions))
         threads: dict[str, TargetThread] = {}
 
         def admit(admission: Admission) -> None:

@@ -14,13 +14,11 @@ HASH = "$2y$10$" + "a" * 53
 OPEN = """\
 auth: {default: {user: sa, password_file: FOLDER/password}}
 targets: [{name: A, host: db.example, sysmon: {auth: default}}]
-probe_allowlist: {addresses: [{address: "*.db.example:5000"}]}
 changes: {grafana: {url: "http://grafana.example", token_file: FOLDER/password}}
 """
 CLOSED = """\
 auth: {default: {user: monitor, password_file: FOLDER/password}}
 targets: [{name: A, host: db.example, encrypt_password: true}]
-probe_allowlist: {addresses: [{address: "192.0.2.0/28:5000"}]}
 changes: {grafana: {url: "https://grafana.example", token_file: FOLDER/password}}
 """
 SAYS = (
@@ -28,7 +26,6 @@ SAYS = (
         "may do everything",
         "plain text: set encrypt_password",
         "sysmon's login",
-        "controls names",
         "use https",
     ),
     *(
@@ -36,7 +33,6 @@ SAYS = (
         "answers everybody",
         "enable-lifecycle",
         "enable-annotations",
-        "probe_allowlist lets everybody",
     ),
     *("mode 644, open to others: chmod 600", "mode 755, open to others: chmod 700"),
     *("mode 666, open to others: chmod 644", "everybody may replace what is in", "which was not checked"),
