@@ -8,20 +8,13 @@ from dashboards.panels import NEUTRAL, NOT_COLLECTED, Column, Panel, Row, Stat, 
 from dashboards.queries import Json, Query, now, rows
 from dashboards.thresholds import PARAMETERS
 
-NO_REQUIRED = "No verdict: `host: required:` is not configured"
 NO_PROCESS = "No database process was found on the machine (`host: processes:`)"
 NO_PERF = "Not counted: perf is off, not allowed (perf_event_paranoid), or the CPU (a VM?) has no such event"
 
-NO_VERDICT = "no verdict"
-
-STATES = (
-    ("enough", "green"),
-    ("short", "red"),
-    ("not_used", "red"),
-    ("wrong_size", "red"),
-    ("memlock_low", "red"),
-    ("stranded", "orange"),
-    ("thp_on", "orange"),
+READABLE = "dbhost_process_smaps_readable{$machine} == 1"
+WITHOUT = (
+    f"({READABLE}) unless on (instance, job, database, server_name)"
+    " dbhost_process_hugetlb_mapped_bytes{$machine} > 0"
 )
 MODES = (("never", "green"), ("madvise", "orange"), ("always", "red"))
 
@@ -39,45 +32,30 @@ def _coloured(names: Sequence[tuple[str, str]]) -> list[Json]:
 
 PANELS: list[Panel] = [
     Stat(
-        title="Verdict (good: only enough)",
-        description="States that hold for the machine's huge pages now: `ase-exporter hugepages` explains each "
-        "and prints the commands that fix it. Source: dbhost_hugepages_state.",
+        title="Servers without huge pages (good: 0)",
+        description="Database servers that map no huge page, of those whose smaps may be read. What to do: "
+        "`ase-exporter hugepages` says what to set. Source: /proc/PID/smaps.",
         unit="none",
-        queries=[_named("state", "dbhost_hugepages_state{$machine}", NO_VERDICT)],
-        show="name",
-        base="text",
-        coloured="background",
-        orientation="vertical",
-        overrides=_coloured((*STATES, (NO_VERDICT, NEUTRAL))),
-        empty=NO_REQUIRED,
-        blank=NO_VERDICT,
-        width=12,
-    ),
-    Stat(
-        title="Short (good: 0)",
-        description="Required huge pages that are missing: the rest of the memory is in small pages, or the "
-        "database does not start. What to do: raise vm.nr_hugepages, see `ase-exporter hugepages`. "
-        "Source: dbhost_hugepages_short.",
-        unit="none",
-        queries=[now("sum by (size) (dbhost_hugepages_short{$machine})", "{{size}}")],
+        queries=[now(f"count({WITHOUT}) or 0 * count({READABLE})")],
         thresholds=[(1, "red")],
-        empty=NO_REQUIRED,
-        blank=NO_VERDICT,
+        empty=NO_PROCESS,
+        width=8,
     ),
     Stat(
-        title="Stranded (good: 0)",
-        description="Memory in huge pages that are neither required nor used, so that no program can use it. "
-        "Release it if it is over 4 GiB. Source: dbhost_hugepages_stranded.",
+        title="Neither used nor reserved (good: under 4 GiB)",
+        description="Memory in huge pages that nobody uses or has reserved: no other program can use it. "
+        "`ase-exporter hugepages` says how many pages ASE needs. Source: free_hugepages, resv_hugepages.",
         unit="bytes",
         queries=[
             now(
-                "sum by (size) (dbhost_hugepages_stranded{$machine} * dbhost_hugepages_size_bytes{$machine})",
+                "sum by (size) ((dbhost_hugepages_free{$machine} - dbhost_hugepages_reserved{$machine})"
+                " * dbhost_hugepages_size_bytes{$machine})",
                 "{{size}}",
             )
         ],
         thresholds=[(PARAMETERS["hugepages"]["stranded_bytes"], "orange")],
-        empty=NO_REQUIRED,
-        blank=NO_VERDICT,
+        empty=NO_HOST,
+        width=8,
     ),
     Stat(
         title="THP (good: never)",
@@ -91,18 +69,17 @@ PANELS: list[Panel] = [
         coloured="background",
         overrides=_coloured((*MODES, (NOT_COLLECTED, NEUTRAL))),
         empty=NO_HOST,
+        width=8,
     ),
-    Row("Huge pages: required, in the pool, used"),
+    Row("Huge pages: in the pool, used"),
     TimeSeries(
-        title="Pool and requirement (good: pool just above)",
-        description="Huge pages in the pool, in use (touched or reserved), and required by the databases, by "
-        "size. Pool below required: short. Use far below pool: stranded. Source: "
-        "/sys/kernel/mm/hugepages.",
+        title="Pool and use (good: pool just above)",
+        description="Huge pages in the pool, and in use (touched or reserved), by size. Use far below the pool: "
+        "stranded. Source: /sys/kernel/mm/hugepages.",
         unit="short",
         queries=[
             Query("sum by (size) (dbhost_hugepages{$machine})", "{{size}} pool"),
             Query("sum by (size) (dbhost:hugepages_taken:pages{$machine})", "{{size}} in use"),
-            Query("sum by (size) (dbhost_hugepages_required{$machine})", "{{size}} required"),
         ],
         empty=NO_HOST,
         width=8,

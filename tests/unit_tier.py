@@ -1,6 +1,6 @@
 """The unit tier, `pytest --unit`: tests that need no program or library beyond the pinned Python packages.
 
-Left out are tests that need Debian packages (FreeTDS, Prometheus, PostgreSQL...), start processes or take long. pyodbc
+Left out are tests that need Debian packages (FreeTDS, Prometheus, Chromium...), start processes or take long. pyodbc
 cannot be imported without unixODBC, so these tests get a stand-in that cannot connect, on every machine.
 """
 

@@ -2,7 +2,7 @@
 # Installs what a make target needs: missing Debian packages, then pinned Python packages in .venv.
 #   setup.sh demo   what running needs: FreeTDS, Prometheus, Alertmanager, node_exporter, requirements.txt and
 #                   requirements-simulator.txt
-#   setup.sh test   the same, and what tests and lint need: PostgreSQL, Chromium, requirements-dev.txt (default)
+#   setup.sh test   the same, and what tests and lint need: FreeTDS's tools, Chromium, requirements-dev.txt (default)
 # A second run of a tier, or `demo` after `test`, does nothing.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -24,7 +24,6 @@ demo) ;;
 test)
     packages="$packages
 freetds-bin:/usr/bin/tsql
-postgresql:/usr/lib/postgresql
 curl:/usr/bin/curl
 chromium:/usr/bin/chromium
 fonts-dejavu-core:/usr/share/fonts/truetype/dejavu

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sys
 import threading
 import time
@@ -17,7 +16,6 @@ import pytest
 import yaml
 from tests.benchmarks.peers import HOST, Floor, Peer, await_port, floor_of, program
 from tests.benchmarks.scraping import Measured, in_turn, show
-from tests.exporter.host.postgres import postgres
 from tests.exporter.many_databases import many_databases
 from tests.exporter.running_exporter import exporter
 from tests.ports import free_block
@@ -41,7 +39,7 @@ NUMBER = re.compile(rb"(?m)^([^#].* )\S+$")
 
 
 @pytest.mark.timeout(1800)
-def test_a_server_of_128_engines_beside_node_exporter_and_postgres_exporter(tmp_path: Path) -> None:
+def test_a_server_of_128_engines_beside_node_exporter(tmp_path: Path) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(moving(SCENARIO, tmp_path))
         first = stack.enter_context(ours(tmp_path, OURS, server))
@@ -54,8 +52,6 @@ def test_a_server_of_128_engines_beside_node_exporter_and_postgres_exporter(tmp_
             stack.enter_context(ours(tmp_path, f"{OURS}, server that stands still", still)),
             stack.enter_context(node_exporter()),
         ]
-        if shutil.which("prometheus-postgres-exporter"):
-            running.append(stack.enter_context(postgres_exporter()))
         # Without a C compiler and unixODBC's headers, the floor is left out.
         with suppress(pytest.skip.Exception):
             for name, file in (("floor (C), rows thrown away", None), ("floor (C), same text", text)):
@@ -166,15 +162,3 @@ def node_exporter() -> Iterator[Peer]:
     ) as process:
         await_port(process, port)
         yield Peer("node_exporter", port, "/metrics", psutil.Process(process.pid))
-
-
-@contextmanager
-def postgres_exporter() -> Iterator[Peer]:
-    """Its defaults, against an idle PostgreSQL."""
-    port = free_block(1)
-    with postgres() as server:
-        source = f"DATA_SOURCE_NAME=postgresql://tester@{HOST}:{server.port}/postgres?sslmode=disable"
-        command = ["env", source, "prometheus-postgres-exporter", f"--web.listen-address={HOST}:{port}"]
-        with program(*command) as process:
-            await_port(process, port)
-            yield Peer("postgres_exporter", port, "/metrics", psutil.Process(process.pid))

@@ -16,7 +16,7 @@ from tests.programs import START, listening
 
 TOOLS = Path(sys.executable).parent
 # Whose past Prometheus holds -> the change that was made in the middle of it.
-SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled", "db1": "commits no longer wait for the disk"}
+SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled"}
 # SAP's isql is not available; FreeTDS has one with the same options. The simulated sa needs no password.
 ISQL = "#!/bin/sh\nexec fisql -U sa -P '' \"$@\" </dev/null\n"
 UNTIL_READY = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("until_ready.py")} "$@"\n'
@@ -44,8 +44,6 @@ class World:
             ("ase1.example.com ASE_PORT=5000", f"127.0.0.1 ASE_PORT={self.simulator}"),
             ("/etc/ase-exporter", str(self.directory / "etc")),
             ("/var/lib/ase-exporter", str(self.directory / "state")),
-            # The past here was scraped every 15 s, that of the page every second.
-            ("--length 120", "--length 1200"),
             # A sample is as good after a second.
             ("--seconds 60", "--seconds 1"),
             # The past is Prometheus's alone: the exporter here, to which annotations go, knows nothing of it.

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge, MinLen
 
 from ase_exporter.config.fields import Seconds, Strict, Validator
 
@@ -74,16 +74,9 @@ class ProcessGroup(Strict):
             raise ValueError("server: expected a pattern with a group, such as -s(\\S+)")
 
 
-# ASE has its server's name on the command line as -sNAME; PostgreSQL and MariaDB are named by their data directory.
+# ASE has its server's name on the command line as -sNAME.
 DEFAULT_PROCESSES = (
     ProcessGroup(database="ase", name="dataserver|diagserver", server=r"(?:^|\s)-s\s*(\S+)"),
-    ProcessGroup(database="postgres", name="postgres|postmaster", server=r"(?:^|\s)-D\s*(\S+)"),
-    ProcessGroup(database="mysql", name="mysqld|mariadbd", server=r"--datadir=(\S+)"),
-    ProcessGroup(
-        database="oracle", name=r"ora_.*|oracle|oracle_\d+_.*", server=r"^(?:ora_[a-z0-9]+_|oracle)([^\s(]+)"
-    ),
-    ProcessGroup(database="db2", name="db2sysc"),
-    ProcessGroup(database="hana", name="hdbindexserver"),
 )
 
 
@@ -99,24 +92,6 @@ class Perf(Strict):
     interval: Annotated[Seconds, Ge(0.1)] = 10.0
     profile: Annotated[str, Validator(_known_profile)] = "auto"
     events: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Required(Strict):
-    """The huge pages that the databases of this host require.
-
-    ase_memory: ASE's shared memory in 2 KiB pages, of all servers on the host together (total logical memory, or max
-    memory if `allocate max shared memory` is 1). memory_bytes: the same in bytes, for any database; exactly one of the
-    two is set. headroom: in units of 2 MiB, whatever the page size.
-    """
-
-    ase_memory: Annotated[int, Gt(0)] | None = None
-    memory_bytes: Annotated[int, Gt(0)] | None = None
-    page_size: Literal["2MiB", "1GiB"] = "2MiB"
-    headroom: Annotated[int, Ge(0)] = 512
-
-    def __post_init__(self) -> None:
-        self.require_one_of("ase_memory", "memory_bytes")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,4 +116,3 @@ class HostConfig(Strict):
     processes: tuple[ProcessGroup, ...] = DEFAULT_PROCESSES
     smaps_interval: Seconds = 300.0
     perf: Perf = field(default_factory=Perf)
-    required: Required | None = None

@@ -9,7 +9,7 @@ that of any kernel.
     kernel     collectors of huge pages, THP, NUMA and the TLB
     process    collector of database processes; uses process_finder (which processes form a server) and smaps
                (background reader of smaps and numa_maps)
-    perf       collector of CPU events; uses perf_child (runs `perf stat`), perf_output (parser)
-    sizing verdict report ase_memory
-               huge pages required, the comparison with the host, and its output as metrics and text
+    perf       collector of CPU events, counted by a child process
+    sizing verdict ase_memory
+               for the command `hugepages`: huge pages required, what to set, and the comparison with the host
 """

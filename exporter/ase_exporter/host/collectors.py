@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from functools import partial
 
 from ase_exporter.config.host import HostConfig
@@ -11,8 +10,6 @@ from ase_exporter.host import kernel
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.perf import PerfCollector
 from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.sizing import requirement
-from ase_exporter.host.verdict import read_host, verdict_families
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome, outcome_families
@@ -24,7 +21,7 @@ class HostCollectors:
     """The collectors that the configuration enables. process, perf: None unless they are enabled."""
 
     def __init__(self, config: HostConfig) -> None:
-        self._paths = procfs, sysfs = str(config.procfs), str(config.sysfs)
+        procfs, sysfs = str(config.procfs), str(config.sysfs)
         on = config.collectors
         self.process = (
             ProcessCollector(procfs, config.processes, config.smaps_interval) if on.process else None
@@ -40,9 +37,6 @@ class HostCollectors:
             self._collectors["process"] = self.process.collect
         if self.perf:
             self._collectors["perf"] = self.perf.collect
-        if config.required:
-            self._requirement = requirement(**asdict(config.required))
-            self._collectors["sizing"] = self._sizing
         self._last_failures: dict[str, str] = {}
 
     def collect(self) -> Iterator[Family]:
@@ -76,8 +70,3 @@ class HostCollectors:
         """Stop child processes of collectors. May be called twice."""
         if self.perf:
             self.perf.close()
-
-    def _sizing(self) -> Iterator[Family]:
-        """Compare the host with the configured huge-page requirement."""
-        servers = self.process.servers if self.process else ()
-        return verdict_families(self._requirement, read_host(*self._paths, servers))

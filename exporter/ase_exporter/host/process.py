@@ -1,7 +1,7 @@
 """Process collector: CPU, threads, memory, huge pages, NUMA placement and limits of database servers.
 
-A server of many processes (PostgreSQL, Oracle) is one set of series: private values are summed over its processes,
-shared memory is taken from the process that has most of it.
+A server of several processes (ASE in process mode) is one set of series: private values are summed over its
+processes, shared memory is taken from the process that has most of it.
 """
 
 import math
@@ -14,7 +14,7 @@ from operator import add, sub
 from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.declared import declared_value, family, keys, of_group
 from ase_exporter.host.files import NotOfferedError, parse_sizes, read_kernel_text
-from ase_exporter.host.process_finder import ProcessFinder, ProcessStat, ServerKey, ServerProcesses
+from ase_exporter.host.process_finder import ProcessStat, ServerKey, ServerProcesses, find_servers
 from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
 from ase_exporter.host.verdict import ServerState
 from ase_exporter.metrics.declared import Rows
@@ -50,14 +50,14 @@ class ProcessCollector:
 
     def __init__(self, procfs: str, groups: tuple[ProcessGroup, ...], smaps_interval: float) -> None:
         self._procfs = procfs
-        self._finder = ProcessFinder(procfs, groups)
+        self._groups = groups
         self._reader = SmapsReader(procfs, smaps_interval) if smaps_interval else None
         self._totals: dict[ServerKey, _Totals] = {}
         self.servers: tuple[ServerState, ...] = ()
 
     def collect(self) -> Iterator[Family]:
         """Yield families of all servers, and set `servers`. Raises NotOfferedError if no process matches."""
-        servers = self._finder.find()
+        servers = find_servers(self._procfs, self._groups)
         self.servers = ()
         if not servers:
             raise NotOfferedError(

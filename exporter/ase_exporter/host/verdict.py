@@ -1,17 +1,15 @@
-"""Compares a host with the huge pages that its databases require, as sentences and as metrics."""
+"""Compares a host with the huge pages that ASE requires, as sentences."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.host.declared import family, of_group
 from ase_exporter.host.files import parse_sizes, read_kernel_text
 from ase_exporter.host.kernel import HugePagePool, host_pools, thp_mode
 from ase_exporter.host.process_finder import ServerKey
 from ase_exporter.host.sizing import Requirement
-from ase_exporter.metrics.families import Family
 
-State = Literal["enough", "short", "stranded", "thp_on", "memlock_low", "not_used", "wrong_size"]
+About = Literal["pool", "stranded", "page size", "use", "memlock", "THP"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,11 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result for one state: whether it holds, a sentence for the user, and a page count if it has one."""
+    """A sentence about the host. mark: + good, ! bad, ~ neither."""
 
-    state: State
-    holds: bool
+    about: About
+    mark: Literal["+", "!", "~"]
     text: str
-    pages: int = 0
 
 
 def relevant(need: Requirement, host: HostState) -> list[ServerState]:
@@ -62,34 +59,36 @@ def relevant(need: Requirement, host: HostState) -> list[ServerState]:
     return [
         state
         for state in host.servers
-        if need.database in (None, state.key.database) and need.server in (None, state.key.server)
+        if state.key.database == "ase" and need.server in (None, state.key.server)
     ]
 
 
-def assess(need: Requirement, host: HostState) -> list[Check]:
-    """Return a check per state; a state that is unknown (no process, smaps not permitted) is omitted."""
+def assess(need: Requirement, host: HostState) -> Iterator[Check]:
+    """Yield the checks; what is unknown (no process, smaps not permitted) is left out."""
     servers = relevant(need, host)
-    pool = host.pool(need.page_size)
+    yield from _pool(need, host.pool(need.page_size), servers)
+    yield _page_size(need, host, servers)
+    yield from _use(servers)
+    yield from _memlock(need, servers)
+    yield _thp(host)
+
+
+def _pool(need: Requirement, pool: HugePagePool, servers: list[ServerState]) -> Iterator[Check]:
     others = _used_by_others(pool, servers)
-    short = max(0, need.pages + others - pool.total)
-    unreserved = pool.free - (pool.reserved or 0)
-    stranded = max(0, min(pool.total - others - need.pages, unreserved))
-    has = f"{pool.total:,} of {need.size}"
+    needed = f"{need.pages:,} pages are needed, the host has {pool.total:,} of {need.size}"
     if others:
-        has += f", {others:,} of them taken by other programs"
-    enough = "not enough" if short else "enough"
-    missing = f"short by {short:,} pages ({_gib(short * need.page_size)})"
-    spare = f"stranded: {stranded:,} pages ({_gib(stranded * need.page_size)}) are neither needed nor used"
-    checks = [
-        Check("enough", not short, f"{enough}: {need.pages:,} pages are needed, the host has {has}"),
-        Check("short", short > 0, missing if short else "no page is missing", short),
-        Check("stranded", stranded > 0, spare if stranded else "no page is stranded", stranded),
-        _wrong_size(need, host, servers),
-        _not_used(servers),
-        _memlock_low(need, servers),
-        _thp_on(host),
-    ]
-    return [check for check in checks if check]
+        needed += f", {others:,} of them taken by other programs"
+    if short := max(0, need.pages + others - pool.total):
+        missing = f"short by {short:,} pages ({short * need.page_size / 1024**3:,.1f} GiB)"
+        yield Check("pool", "!", f"not enough, {missing}: {needed}")
+    else:
+        yield Check("pool", "+", f"enough: {needed}")
+    unreserved = pool.free - (pool.reserved or 0)
+    if (stranded := min(pool.total - others - need.pages, unreserved)) > 0:
+        size = f"{stranded * need.page_size / 1024**3:,.1f} GiB"
+        yield Check("stranded", "!", f"stranded: {stranded:,} pages ({size}) are neither needed nor used")
+    else:
+        yield Check("stranded", "+", "no page is stranded")
 
 
 def _used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
@@ -101,14 +100,13 @@ def _used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
     return max(0, in_use - sum(pages or 0 for pages in own))
 
 
-def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Check:
+def _page_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Check:
     reasons = []
     if host.pools and all(pool.size_bytes != need.page_size for pool in host.pools):
         sizes = ", ".join(pool.size for pool in host.pools)
         reasons.append(f"this host offers {sizes} only")
     elif host.default_size is not None and host.default_size != need.page_size:
-        size = host.default_size // 1024
-        reasons.append(f"the default size is {size}kB, and a database asks for the default")
+        reasons.append(f"the default size is {host.default_size // 1024}kB, and ASE asks for the default")
     reasons += [
         f"{server.key.server} maps pages of {size // 1024}kB"
         for server in servers
@@ -116,41 +114,44 @@ def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) 
         if size != need.page_size
     ]
     if reasons:
-        return Check("wrong_size", True, f"wrong page size: {need.size} are wanted, but {'; '.join(reasons)}")
-    return Check("wrong_size", False, f"the page size is right: {need.size}")
+        return Check("page size", "!", f"wrong page size: {need.size} are wanted, but {'; '.join(reasons)}")
+    return Check("page size", "+", f"the page size is right: {need.size}")
 
 
-def _not_used(servers: list[ServerState]) -> Check | None:
+def _use(servers: list[ServerState]) -> Iterator[Check]:
     using = [server.key.server for server in servers if server.touched or server.mapped]
     without = [server.key.server for server in servers if not server.touched and server.mapped == {}]
     if without:
-        text = f"not used by the process: {', '.join(without)} runs without huge pages"
-        return Check("not_used", True, text)
-    return Check("not_used", False, f"used by the process: {', '.join(using)}") if using else None
+        yield Check("use", "!", f"not used by the process: {', '.join(without)} runs without huge pages")
+    elif using:
+        yield Check("use", "+", f"used by the process: {', '.join(using)}")
 
 
-def _memlock_low(need: Requirement, servers: list[ServerState]) -> Check | None:
+def _memlock(need: Requirement, servers: list[ServerState]) -> Iterator[Check]:
     # The requirement covers all servers together, so it can be compared with the limit of a single server only.
     if len(servers) != 1 or servers[0].memlock is None:
-        return None
+        return
     name, limit = servers[0].key.server, servers[0].memlock
-    if (servers[0].mapped_pages(need.page_size) or 0) >= need.memory_pages:
-        return Check("memlock_low", False, f"memlock is no obstacle: {name} has all its pages")
     has = "unlimited" if limit == float("inf") else f"{limit / 1024:,.0f} KiB"
-    if limit < need.memlock_kib * 1024:
+    if (servers[0].mapped_pages(need.page_size) or 0) >= need.memory_pages:
+        yield Check("memlock", "+", f"memlock is no obstacle: {name} has all its pages")
+    elif limit < need.memlock_kib * 1024:
         text = f"memlock too low: {name} has {has}, needed are {need.memlock_kib:,} KiB"
-        return Check("memlock_low", True, text)
-    return Check("memlock_low", False, f"memlock is enough: {name} has {has}")
-
-
-def _thp_on(host: HostState) -> Check:
-    if host.thp == "always":
-        text = "THP on: set transparent_hugepage=never on the kernel boot line, the only sure way"
-    elif host.thp == "madvise":
-        text = "THP is madvise: only programs that ask get them; never is what SAP asks for"
+        yield Check("memlock", "!", text)
     else:
-        text = f"THP is {host.thp or 'not in this kernel'}"
-    return Check("thp_on", host.thp == "always", text)
+        yield Check("memlock", "+", f"memlock is enough: {name} has {has}")
+
+
+def _thp(host: HostState) -> Check:
+    if host.thp == "always":
+        return Check(
+            "THP", "!", "THP on: set transparent_hugepage=never on the kernel boot line, the only sure way"
+        )
+    if host.thp == "madvise":
+        return Check(
+            "THP", "~", "THP is madvise: only programs that ask get them; never is what SAP asks for"
+        )
+    return Check("THP", "+", f"THP is {host.thp or 'not in this kernel'}")
 
 
 def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> HostState:
@@ -163,15 +164,3 @@ def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> Host
         page_tables=meminfo.get("PageTables"),
         servers=servers,
     )
-
-
-def verdict_families(need: Requirement, host: HostState) -> Iterator[Family]:
-    """Yield dbhost_hugepages_required, _short, _stranded and _state."""
-    checks = assess(need, host)
-    pages: dict[str, float | None] = {check.state: check.pages for check in checks}
-    yield from of_group("verdict", {(need.size,): {**pages, "required": need.pages}})
-    yield family("dbhost_hugepages_state", [((check.state,), check.holds) for check in checks])
-
-
-def _gib(size: int) -> str:
-    return f"{size / 1024**3:,.1f} GiB"

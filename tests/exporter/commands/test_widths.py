@@ -25,7 +25,7 @@ from ase_exporter.compare.report import terminal
 from ase_exporter.compare.sysmon_headlines import Trends, print_trends, trend_findings
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
-from ase_exporter.host.report import page_tables, print_hugepages
+from ase_exporter.host.report import print_hugepages
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
@@ -92,9 +92,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "changes": print_changes,
     "check": lambda: print_check(checked()),
     "compare": lambda: PlainConsole().print(terminal(RESULT, everything=True)),
-    "hugepages": lambda: print_hugepages(
-        NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), page_tables(2**40, 2 * 2**20)
-    ),
+    "hugepages": lambda: print_hugepages(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40),
     "incidents": print_incidents,
     "sysmon parse": lambda: print_report(parsed(1)),
     "sysmon diff": lambda: _compare(([parsed(1)], [parsed(2)]), 25, "table"),

@@ -7,7 +7,7 @@ from tests.exporter.host.kernels import DATASERVER, NUMA_HOST, Files, meminfo, s
 from tests.exporter.host.perf_stand_in import StandIn
 from tests.programs import START
 
-from ase_exporter.config.host import Collectors, HostConfig, Perf, Required
+from ase_exporter.config.host import Collectors, HostConfig, Perf
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.declared import keys
 from ase_exporter.metrics.families import Family
@@ -65,15 +65,14 @@ def _collected(stand_in: StandIn) -> dict[str, Family]:
             sysfs=stand_in.root / "sys",
             collectors=Collectors(perf=True),
             perf=Perf(binary=str(stand_in.program), interval=0.1),
-            required=Required(ase_memory=1),
         )
     )
     try:
         settled(host)
         assert host.perf
-        state = host.perf.child.state
-        with state.changed:
-            assert state.changed.wait_for(lambda: state.problem and state.counted_seconds, START)
+        perf = host.perf
+        with perf.changed:
+            assert perf.changed.wait_for(lambda: perf.problem and perf.counted_seconds, START)
         found = {family.name: family for family in host.collect()}
     finally:
         host.close()

@@ -10,7 +10,6 @@ from tests.programs import START
 
 from ase_exporter.config.host import Perf
 from ase_exporter.host.perf import PerfCollector
-from ase_exporter.host.perf_child import PerfState
 
 
 class StandIn:
@@ -48,9 +47,8 @@ class StandIn:
         os.close(self._go)
 
 
-def wait(collector: PerfCollector, condition: Callable[[PerfState], bool]) -> dict[str, float]:
+def wait(collector: PerfCollector, condition: Callable[[PerfCollector], bool]) -> dict[str, float]:
     """Wait until the condition holds; return the collector's values then."""
-    state = collector.child.state
-    with state.changed:
-        assert state.changed.wait_for(lambda: condition(state), START)
+    with collector.changed:
+        assert collector.changed.wait_for(lambda: condition(collector), START)
     return values(collector.collect())

@@ -1,6 +1,5 @@
 """`hugepages` queries ASE: run values determine the result, and each error is one clear line."""
 
-import json
 from pathlib import Path
 
 from tests.exporter.commands.command_line import Ended, Run
@@ -23,7 +22,7 @@ def asked(run: Run, server: Running, root: Path, user: str = USER, password: str
         f"targets: [{{name: one, host: 127.0.0.1, port: {server.port}}}]\n"
     )
     paths = (f"--path.procfs={root}/proc", f"--path.sysfs={root}/sys")
-    return run("hugepages", f"--config.file={config}", "--json", *paths)
+    return run("hugepages", f"--config.file={config}", *paths)
 
 
 def test_run_values_of_the_server_determine_the_pages(run: Run, tmp_path: Path) -> None:
@@ -31,14 +30,15 @@ def test_run_values_of_the_server_determine_the_pages(run: Run, tmp_path: Path) 
     options = {option.name: option.run for option in simulated.options()}
     with running(lambda: Listener(SqlBackend(simulated))) as server:
         login = {"user": "ase_exporter", "password": "exporter"}
-        before = json.loads(asked(run, server, tmp_path, **login).stdout)
+        before = asked(run, server, tmp_path, **login).stdout
         simulated.set_option("allocate max shared memory", 1, "sa")
-        after = json.loads(asked(run, server, tmp_path, **login).stdout)
-    assert before["memory_source"] == "total logical memory (allocate max shared memory is 0)"
-    assert before["memory_bytes"] == options["total logical memory"] * 2048
-    assert before["pages"] == -(-before["memory_bytes"] // (2 << 20)) + 512
-    assert after["memory_source"] == "max memory (allocate max shared memory is 1)"
-    assert after["memory_bytes"] == options["max memory"] * 2048
+        after = asked(run, server, tmp_path, **login).stdout
+    for text, option, source in (
+        (before, "total logical memory", "total logical memory (allocate max shared memory is 0)"),
+        (after, "max memory", "max memory (allocate max shared memory is 1)"),
+    ):
+        assert f"from {source}\n" in text
+        assert f" {-(-options[option] // 1024) + 512:,} of 2048kB" in text
 
 
 def test_a_missing_option_is_named(

@@ -5,12 +5,13 @@ import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from tests.exporter.host.perf_stand_in import StandIn, wait
 from tests.paths import REPOSITORY
+
+from ase_exporter.host.perf import PerfCollector
 
 CASE = REPOSITORY.parent / "shared" / "casestudy"
 SETUPS = ("no_thp_no_hp", "thp_only", "hp_2mb", "hp_1gb")
@@ -27,9 +28,9 @@ RULES = {
 }
 
 
-def counted(event: str, at_least: float, tallies: Any) -> bool:
+def counted(event: str, at_least: float, perf: PerfCollector) -> bool:
     """Whether perf's counts of an event have been read up to that number."""
-    return bool(tallies.events[event].total >= at_least)
+    return perf.tallies[event].total >= at_least
 
 
 def table(name: str, key: str) -> dict[str, dict[str, str]]:

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,15 @@ from tests.exporter.host.perf_stand_in import StandIn, wait
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.config.host import Perf
-from ase_exporter.host import perf_child
+from ase_exporter.host import perf
 from ase_exporter.host.perf import PerfCollector, choose_profile
-from ase_exporter.host.perf_child import PerfState
 
 CASES = load_yaml(Path(__file__).with_name("perf.yaml").read_text())
 BROADWELL = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nmodel name : Xeon\n"
 
 
-def counted(seconds: float) -> Callable[[PerfState], bool]:
-    return lambda state: state.counted_seconds >= seconds and state.events["cycles"].counting
+def counted(seconds: float) -> Callable[[PerfCollector], bool]:
+    return lambda perf: perf.counted_seconds >= seconds and perf.tallies["cycles"].counting
 
 
 def reasons(seen: Iterable[str]) -> dict[str, str]:
@@ -44,7 +44,7 @@ def problem(seen: Iterable[str]) -> str:
 def test_what_perf_prints_becomes_counts_and_reasons(
     stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(perf_child, "_MIN_BACKOFF", 0.01)
+    monkeypatch.setattr(perf, "_RESTART_SECONDS", 0.01)
     *runs, last = case["runs"]
     stand_in.play(*last)
     for run, lines in enumerate(runs):
@@ -52,7 +52,7 @@ def test_what_perf_prints_becomes_counts_and_reasons(
     until = case["until"]
     collector = stand_in.collector(proc__sys__kernel__perf_event_paranoid=f"{case.get('paranoid', 0)}\n")
     seen = wait(
-        collector, lambda state: bool(state.problem) if until == "problem" else state.events[until].counting
+        collector, lambda perf: bool(perf.problem) if until == "problem" else perf.tallies[until].counting
     )
     assert {name: seen.get(name) for name in case["values"]} == case["values"]
     assert reasons(seen) == case.get("reasons", {})
@@ -65,30 +65,30 @@ def test_a_missing_perf_is_reported(tmp_path: Path) -> None:
     collector = PerfCollector(Perf(binary=str(tmp_path / "perf")), "/proc", "/sys")
     list(collector.collect())
     try:
-        seen = wait(collector, lambda state: state.problem is not None)
+        seen = wait(collector, lambda perf: perf.problem is not None)
     finally:
         collector.close()
     assert problem(seen).startswith("install perf") and problem(seen).endswith(",no_binary")
 
 
-def test_restarts_back_off(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perf_child, "_MIN_BACKOFF", 0.01)
-    monkeypatch.setattr(perf_child, "_MAX_BACKOFF", 0.05)
+def test_perf_is_started_again_a_minute_after_it_ended(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in.play("something is broken", "EXIT 1")
-    collector = stand_in.collector()
-    waits: list[float] = []
-    event = collector.child._stop
-    original = event.wait
+    waits: list[float | None] = []
 
-    def wait_and_note(seconds: float) -> bool:
+    def wait_and_note(event: threading.Event, seconds: float | None = None) -> bool:
+        if threading.current_thread().name != "perf":
+            return wait_for(event, seconds)
         waits.append(seconds)
-        return original(seconds)
+        return wait_for(event, 0.01)
 
-    monkeypatch.setattr(event, "wait", wait_and_note)
-    seen = wait(collector, lambda state: state.starts >= 6)
+    wait_for = threading.Event.wait
+    monkeypatch.setattr(threading.Event, "wait", wait_and_note)
+    collector = stand_in.collector()
+    seen = wait(collector, lambda perf: perf.starts >= 3)
     collector.close()
-    assert waits == sorted(waits)
-    assert waits[-1] == 0.05
+    assert waits[:2] == [60, 60]
     assert problem(seen) == "something is broken,failed"
 
 
@@ -97,11 +97,11 @@ def test_closing_ends_perf_and_kills_one_that_does_not_exit(
     stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, deaf: bool, ended: int
 ) -> None:
     if deaf:
-        monkeypatch.setattr(perf_child, "_EXIT_GRACE", 0.1)
+        monkeypatch.setattr(perf, "_EXIT_SECONDS", 0.1)
     stand_in.play("1.0,100,,cycles,1,100.00,,", *(["DEAF"] if deaf else []))
     collector = stand_in.collector()
     wait(collector, counted(1))
-    process = collector.child._process
+    process = collector._process
     assert process is not None
     collector.close()
     collector.close()
@@ -152,7 +152,7 @@ def test_the_real_kernel_counts_software_events(real_perf: str) -> None:
     collector = PerfCollector(Perf(binary=real_perf, interval=0.1), "/proc", "/sys")
     try:
         list(collector.collect())
-        seen = wait(collector, lambda state: state.counted_seconds > 0.2)
+        seen = wait(collector, lambda perf: perf.counted_seconds > 0.2)
     finally:
         collector.close()
     assert seen["dbhost_perf_events_total{page-faults}"] > 0
@@ -171,9 +171,8 @@ from ase_exporter.host.perf import PerfCollector
 from ase_exporter.config.host import Perf
 collector = PerfCollector(Perf(binary={real_perf!r}, interval=0.1), '/proc', '/sys')
 list(collector.collect())
-state = collector.child.state
-with state.changed:
-    state.changed.wait_for(lambda: state.counted_seconds > 0)
+with collector.changed:
+    collector.changed.wait_for(lambda: collector.counted_seconds > 0)
 print('counting', flush=True)
 input()
 """

@@ -8,11 +8,11 @@ import pytest
 from tests.exporter.host.kernels import DATASERVER, KERNELS, process, settled, values, write_files
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig
+from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector, parse_memlock
-from ase_exporter.host.process_finder import ProcessFinder, parse_stat
+from ase_exporter.host.process_finder import find_servers, parse_stat
 from ase_exporter.host.smaps import SmapsReader
 
 CASES = load_yaml(Path(__file__).with_name("processes.yaml").read_text())
@@ -21,7 +21,7 @@ MIB = 1024**2
 
 def test_a_process_name_may_hold_parentheses() -> None:
     stat = parse_stat("7 (a) b (c) S 3 0 0 0 -1 0 5 0 6 0 100 200 0 0 20 0 4 0 999 0 0")
-    assert stat == ("a) b (c", 3, 999, (100, 200, 5, 6))
+    assert stat == (3, 999, (100, 200, 5, 6))
 
 
 def test_an_unlimited_memlock_is_infinite() -> None:
@@ -52,36 +52,31 @@ def test_smaps_is_not_read_without_an_interval(tmp_path: Path) -> None:
 
 def test_cpu_never_decreases_when_a_process_ends(tmp_path: Path) -> None:
     tick = 0.01
-    main = process(20, "postgres", 1, "postgres -D /d", user=100)
-    procfs, _ = write_files(tmp_path, {**main, **process(21, "postgres", 20, user=900)})
+    main = process(20, "dataserver", 1, "dataserver -sASE1", user=100)
+    procfs, _ = write_files(tmp_path, {**main, **process(21, "dataserver", 20, user=900)})
     collector = ProcessCollector(procfs, DEFAULT_PROCESSES, 0)
-    name = "dbhost_process_cpu_seconds_total{postgres,user,/d}"
+    name = "dbhost_process_cpu_seconds_total{ase,user,ASE1}"
     assert values(collector.collect())[name] == pytest.approx(1000 * tick)
     for file in (tmp_path / "proc/21").iterdir():
         file.unlink()
     (tmp_path / "proc/21").rmdir()
-    write_files(tmp_path, process(20, "postgres", 1, "postgres -D /d", user=130))
+    write_files(tmp_path, process(20, "dataserver", 1, "dataserver -sASE1", user=130))
     assert values(collector.collect())[name] == pytest.approx(1030 * tick)
-    write_files(tmp_path, process(21, "postgres", 20, user=5, start=777))
+    write_files(tmp_path, process(21, "dataserver", 20, user=5, start=777))
     assert values(collector.collect())[name] == pytest.approx(1035 * tick)
 
 
-def test_a_process_that_execs_a_database_later_is_found(tmp_path: Path) -> None:
-    now = 0.0
-    procfs, _ = write_files(tmp_path, process(11, "sh"))
-    finder = ProcessFinder(procfs, DEFAULT_PROCESSES, clock=lambda: now)
-    assert finder.find() == []
-    write_files(tmp_path, process(11, "dataserver", command="dataserver -s ASE9"))
-    now = 61.0
-    assert [server.key.server for server in finder.find()] == ["ASE9"]
+def test_configured_processes_replace_those_of_ase(tmp_path: Path) -> None:
+    procfs, _ = write_files(tmp_path, {**DATASERVER, **process(12, "mydbd", command="mydbd --name=ONE")})
+    own = ProcessGroup(database="mydb", name="mydbd", server=r"--name=(\S+)")
+    assert [server.key for server in find_servers(procfs, (own,))] == [("mydb", "ONE")]
 
 
 def test_a_reused_pid_is_dropped(tmp_path: Path) -> None:
     procfs, _ = write_files(tmp_path, DATASERVER)
-    finder = ProcessFinder(procfs, DEFAULT_PROCESSES)
-    assert len(finder.find()) == 1
+    assert len(find_servers(procfs, DEFAULT_PROCESSES)) == 1
     write_files(tmp_path, process(11, "bash", start=5000))
-    assert finder.find() == []
+    assert find_servers(procfs, DEFAULT_PROCESSES) == []
 
 
 def test_a_missing_database_process_is_reported(tmp_path: Path) -> None:
@@ -107,7 +102,7 @@ def test_smaps_is_read_at_an_interval_and_takes_one_percent_of_a_cpu_at_most(
         return now
 
     procfs, _ = write_files(tmp_path, DATASERVER)
-    key = ProcessFinder(procfs, DEFAULT_PROCESSES).find()[0].key
+    key = find_servers(procfs, DEFAULT_PROCESSES)[0].key
     reader = SmapsReader(procfs, interval=300, clock=clock)
     found = []
     for at in asked:

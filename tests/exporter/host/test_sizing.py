@@ -1,30 +1,29 @@
 """Huge-page sizing, and the verdict on hosts with too few, too many or the wrong huge pages."""
 
-import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from tests.exporter.commands.command_line import Run
-from tests.exporter.host.kernels import meminfo, pool, thp, values, write_files
+from tests.exporter.host.kernels import meminfo, pool, thp, write_files
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.process_finder import ServerKey
-from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, page_table_bytes, requirement
-from ase_exporter.host.verdict import Check, HostState, ServerState, State, assess, verdict_families
-from ase_exporter.metrics.families import Family
+from ase_exporter.host.sizing import page_table_bytes, parse_page_size, requirement
+from ase_exporter.host.verdict import Check, HostState, ServerState, assess
 
 CASES = load_yaml(Path(__file__).with_name("verdicts.yaml").read_text())
-MIB, GIB = 1024**2, 1024**3
-SMALL, LARGE = PAGE_SIZES["2MiB"], PAGE_SIZES["1GiB"]
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+SMALL, LARGE = 2 * MIB, GIB
 
 # 64 pages of 2 MiB and 8 of headroom
-NEED = requirement(ase_memory=64 * 1024, headroom=8)
+NEED = requirement(64 * 1024, page_size=SMALL, headroom=8)
 
 
 def host(pool_: HugePagePool, *servers: ServerState, thp_mode: str = "never") -> HostState:
@@ -37,48 +36,71 @@ def server(
     return ServerState(ServerKey(database, "ASE1"), memlock, touched, mapped)
 
 
-def of(state: str, checks: list[Check]) -> Check:
-    return next(check for check in checks if check.state == state)
+def of(about: str, checks: Iterable[Check]) -> Check:
+    return next(check for check in checks if check.about == about)
 
 
 def test_the_example_of_the_case_study_is_reproduced() -> None:
-    need = requirement(ase_memory=939_524_096)
+    need = requirement(939_524_096, page_size=SMALL)
     assert (need.memory_pages, need.headroom_pages, need.pages) == (917_504, 512, 918_016)
     assert need.memlock_kib == 1_880_096_768
-    large = requirement(ase_memory=939_524_096, page_size="1GiB")
+    large = requirement(939_524_096, page_size=LARGE)
     assert large.pages == 1793
     assert large.memlock_kib == 1_880_096_768
-    # A partial page counts as a whole one.
-    assert requirement(memory_bytes=1, headroom=0).pages == 1
-    assert requirement(memory_bytes=2 * MIB + 1, headroom=1).pages == 3
+
+
+def test_a_partial_page_counts_as_a_whole_one() -> None:
+    assert requirement(1, page_size=SMALL, headroom=0).pages == 1
+    assert requirement(1025, page_size=SMALL, headroom=1).pages == 3
 
 
 @pytest.mark.parametrize(
-    ("touched_gib", "page", "mib"),
+    ("page_size", "default", "sysctl", "boot"),
     [
-        (1792, BASE_PAGE, 3584 + 7),  # PTEs and PMD entries; four pages of PUD entries
-        (1792, SMALL, 7),
-        (1792, LARGE, 0),
-        (297, BASE_PAGE, 594 + 1.16),
+        (SMALL, SMALL, "vm.nr_hugepages=72", "hugepages=72"),
+        (SMALL, None, "vm.nr_hugepages=72", "hugepages=72"),
+        (LARGE, LARGE, "vm.nr_hugepages=2", "hugepages=2"),
+        (16 * MIB, 16 * MIB, "vm.nr_hugepages=9", "hugepages=9"),
+        (LARGE, SMALL, None, "default_hugepagesz=1G hugepagesz=1G hugepages=2"),
+        (SMALL, LARGE, None, "default_hugepagesz=2M hugepagesz=2M hugepages=72"),
     ],
 )
-def test_page_tables_take_8_bytes_per_page(touched_gib: int, page: int, mib: float) -> None:
-    assert page_table_bytes(touched_gib * GIB, page) / MIB == pytest.approx(mib, abs=0.02)
+def test_the_settings_fit_the_default_size_of_the_host(
+    page_size: int, default: int | None, sysctl: str | None, boot: str
+) -> None:
+    settings = replace(NEED, page_size=page_size).settings(default)
+    assert settings.get("/etc/sysctl.conf") == sysctl
+    assert settings["kernel boot line"] == f"{boot} transparent_hugepage=never"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("touched_gib", "page", "base", "mib"),
     [
-        ({"ase_memory": 1, "page_size": "4MiB"}, "expected one of 2MiB, 1GiB"),
-        ({}, "expected either"),
-        ({"ase_memory": 1, "memory_bytes": 1}, "expected either"),
-        ({"ase_memory": 0}, "above 0"),
-        ({"ase_memory": 1, "headroom": -1}, "from 0"),
+        (1792, 4 * KIB, 4 * KIB, 3584 + 7),  # PTEs and PMD entries; four pages of PUD entries
+        (1792, SMALL, 4 * KIB, 7),
+        (1792, LARGE, 4 * KIB, 0),
+        (297, 4 * KIB, 4 * KIB, 594 + 1.16),
+        (1792, 64 * KIB, 64 * KIB, 224 + 0.125),  # 3.5 tables of PMD entries, and one above
+        (1792, 512 * MIB, 64 * KIB, 0.125),
     ],
 )
-def test_bad_numbers_are_rejected(arguments: dict[str, object], message: str) -> None:
+def test_page_tables_take_8_bytes_per_page(touched_gib: int, page: int, base: int, mib: float) -> None:
+    assert page_table_bytes(touched_gib * GIB, page, base) / MIB == pytest.approx(mib, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("pages", "headroom", "message"), [(0, 512, "above 0"), (-5, 512, "above 0"), (1, -1, "from 0")]
+)
+def test_bad_numbers_are_rejected(pages: int, headroom: int, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        requirement(**arguments)  # type: ignore[arg-type]
+        requirement(pages, page_size=SMALL, headroom=headroom)
+
+
+def test_page_sizes_are_powers_of_two() -> None:
+    assert [parse_page_size(text) for text in ("2MiB", "16MiB", "1GiB")] == [SMALL, 16 * MIB, LARGE]
+    for text in ("3MiB", "0MiB", "2MB", "2", "", "2MiB ", "-2MiB"):
+        with pytest.raises(UserError, match="expected a power of two"):
+            parse_page_size(text)
 
 
 def pages(total: int, free: int, reserved: int = 0) -> HugePagePool:
@@ -90,7 +112,7 @@ SERVING = server({SMALL: 64 * SMALL})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_states_that_hold_and_their_pages(case: dict[str, Any]) -> None:
+def test_what_is_bad_is_said_with_its_figures(case: dict[str, Any]) -> None:
     total, free, reserved = case["pool"]
     servers = [
         server(
@@ -101,41 +123,33 @@ def test_states_that_hold_and_their_pages(case: dict[str, Any]) -> None:
         )
         for each in case["servers"]
     ]
-    need = requirement(**case["need"]) if "need" in case else NEED
-    checks = assess(need, host(pages(total, free, reserved), *servers))
-    assert {check.state: check.pages for check in checks if check.holds} == case["holds"]
+    need = replace(NEED, server=case.get("server"))
+    checks = list(assess(need, host(pages(total, free, reserved), *servers)))
+    bad = {check.about: check.text for check in checks if check.mark == "!"}
+    assert bad.keys() == case["bad"].keys()
+    assert not [text for about, text in bad.items() if not re.search(case["bad"][about], text)]
 
 
-def test_what_is_unknown_is_omitted_and_a_server_without_huge_pages_is_named() -> None:
-    assert {check.state for check in assess(NEED, host(pages(72, 8), SERVING))} == set(get_args(State))
-    assert "not_used" not in {check.state for check in assess(NEED, host(UNUSED, server(None)))}
-    assert "ASE1 runs without huge pages" in of("not_used", assess(NEED, host(UNUSED, server({})))).text
+def test_what_is_unknown_is_left_out() -> None:
+    everything = {"pool", "stranded", "page size", "use", "memlock", "THP"}
+    assert {check.about for check in assess(NEED, host(pages(72, 8), SERVING))} == everything
+    assert {check.about for check in assess(NEED, host(UNUSED, server(None)))} == everything - {"use"}
+    assert {check.about for check in assess(NEED, host(UNUSED))} == everything - {"use", "memlock"}
 
 
-def test_thp_is_on_if_all_memory_gets_it() -> None:
-    for mode in ("always", "madvise", "never"):
-        assert of("thp_on", assess(NEED, host(UNUSED, thp_mode=mode))).holds is (mode == "always")
+def test_thp_is_bad_if_all_memory_gets_it() -> None:
+    for mode, mark in (("always", "!"), ("madvise", "~"), ("never", "+")):
+        assert of("THP", assess(NEED, host(UNUSED, thp_mode=mode))).mark == mark
 
 
 def test_a_wrong_page_size_is_detected_in_pools_default_and_process() -> None:
-    large = requirement(ase_memory=512 * 1024, page_size="1GiB")
+    large = replace(NEED, page_size=LARGE)
     only_small = host(pages(2000, 2000))
-    assert "offers 2048kB only" in of("wrong_size", assess(large, only_small)).text
+    assert "offers 2048kB only" in of("page size", assess(large, only_small)).text
     both = replace(only_small, pools=(pages(0, 0), HugePagePool(LARGE, 2, 2, 0, 0)))
-    assert "default size is 2048kB" in of("wrong_size", assess(large, both)).text
+    assert "default size is 2048kB" in of("page size", assess(large, both)).text
     small_user = replace(both, default_size=LARGE, servers=(server({SMALL: SMALL}),))
-    assert "ASE1 maps pages of 2048kB" in of("wrong_size", assess(large, small_user)).text
-
-
-def test_the_verdict_is_exported() -> None:
-    families: list[Family] = list(verdict_families(NEED, host(pages(70, 70), server({}))))
-    seen = values(families)
-    pages_of = {
-        what: seen[f"dbhost_hugepages_{what}{{2048kB}}"] for what in ("required", "short", "stranded")
-    }
-    assert pages_of == {"required": 72, "short": 2, "stranded": 0}
-    states = {state: seen[f"dbhost_hugepages_state{{{state}}}"] for state in ("short", "enough", "not_used")}
-    assert states == {"short": 1, "enough": 0, "not_used": 1}
+    assert "ASE1 maps pages of 2048kB" in of("page size", assess(large, small_user)).text
 
 
 @pytest.fixture
@@ -159,7 +173,6 @@ def test_the_command_prints_pages_limits_lines_and_verdict(run: Run, case_host: 
     for text in (
         "918,016 of 2048kB",
         "917,504 + 512 headroom",
-        "1,793 of 1048576kB",
         "1,880,096,768 KiB",
         "vm.nr_hugepages=918016",
         "hugepages=918016 transparent_hugepage=never",
@@ -170,11 +183,16 @@ def test_the_command_prints_pages_limits_lines_and_verdict(run: Run, case_host: 
         assert text in result.stdout
 
 
-def test_the_command_prints_json(run: Run, case_host: list[str]) -> None:
-    report = json.loads(run("hugepages", "--max-memory=1048576", "--json", *case_host).stdout)
-    assert report["pages"] == 1024 + 512
-    assert report["memory_source"] == "--max-memory"
-    assert {f["state"] for f in report["verdict"] if f["holds"]} == {"enough", "stranded"}
+def test_another_page_size_is_judged_against_that_of_the_host(run: Run, case_host: list[str]) -> None:
+    result = run("hugepages", "--max-memory=939524096", "--page-size=1GiB", *case_host)
+    for text in (
+        "1,793 of 1048576kB",
+        "default_hugepagesz=1G hugepagesz=1G hugepages=1793 transparent_hugepage=never",
+        "! not enough, short by 1,793 pages",
+        "! wrong page size: 1048576kB are wanted, but this host offers 2048kB only",
+    ):
+        assert text in result.stdout
+    assert "vm.nr_hugepages" not in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -182,8 +200,7 @@ def test_the_command_prints_json(run: Run, case_host: list[str]) -> None:
     [
         ([], "expected a target to query"),
         (["--max-memory", "-5"], "above 0"),
-        (["--max-memory", "5", "--memory", "5"], "--memory is for other databases"),
-        (["--max-memory", "5", "--page-size", "3MiB"], "expected one of 2MiB, 1GiB"),
+        (["--max-memory", "5", "--page-size", "3MiB"], "expected a power of two"),
         (["--max-memory", "5", "--path.procfs", "/nonexistent"], "expected a mounted procfs"),
     ],
 )
@@ -191,13 +208,3 @@ def test_bad_options_get_one_clear_line(run: Run, arguments: list[str], message:
     ended = run("hugepages", *arguments)
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
     assert message in ended.stderr
-
-
-def test_the_configured_requirement_applies_without_a_target(
-    run: Run, case_host: list[str], tmp_path: Path
-) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("host:\n  required: {ase_memory: 939524096, page_size: 1GiB}\n")
-    report = json.loads(run("hugepages", f"--config.file={config}", "--json", *case_host).stdout)
-    assert report["pages"] == 1793
-    assert {f["state"] for f in report["verdict"] if f["holds"]} == {"short", "wrong_size"}
