@@ -44,9 +44,3 @@ def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
     )
     lacks = {name: why for name, why in _NEEDED.items() if not readings.values(name)}
     return replace(found, missing={**found.missing, **lacks})
-
-
-def require_spinlocks(found: Evidence) -> None:
-    """Raises UserError if spinlocks were not read, with the reason."""
-    if lacks := found.missing.get("ase_spinlock_grabs_total"):
-        raise UserError(f"Prometheus has no spinlocks of it: {lacks}")

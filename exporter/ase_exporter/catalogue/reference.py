@@ -25,12 +25,6 @@ def reference(catalogue: Catalogue) -> str:
     return "\n".join(_lines(catalogue)) + "\n"
 
 
-def collector_reference(catalogue: Catalogue, name: str) -> str | None:
-    """The section of one collector as Markdown; None if there is no such collector."""
-    collector = catalogue.collectors.get(name)
-    return "\n".join(_section(name, collector)) + "\n" if collector else None
-
-
 def _lines(catalogue: Catalogue) -> Iterator[str]:
     yield _HEAD
     for name, collector in catalogue.collectors.items():

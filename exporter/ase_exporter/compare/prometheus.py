@@ -153,12 +153,6 @@ class Prometheus:
             for each in found
         ]
 
-    def alerts(self) -> list[dict[str, Any]]:
-        """Every alert that is pending or firing now: labels, annotations, state, activeAt and value."""
-        with self._readable(200):
-            alerts: list[dict[str, Any]] = self._ask("GET", "api/v1/alerts", {})["alerts"]
-        return alerts
-
     def over(self, query: str, start: float, end: float, step: float) -> list[Series]:
         """The values of each series from start to end, both included, `step` seconds apart."""
         step = max(step, (end - start) / (MAX_POINTS - 1))

@@ -84,7 +84,7 @@ class WindowOf(Answer):
     name: Text
     start: Time
     end: Time
-    cuts: list[Sentence]
+    cuts: list[Quoting]
 
 
 class KnownServer(Answer):
@@ -202,17 +202,6 @@ class Diagnosed(ToolAnswer):
     certainty: Certainty
 
 
-class Spinlocks(ToolAnswer):
-    """The spinlocks that burn most CPU, the worst first."""
-
-    server: str
-    window: WindowOf
-    engines_online: int
-    engines_spinning: Annotated[Number, Field(description="About how many, over all spinlocks: an estimate")]
-    spinlocks: list[SpinlockOf]
-    certainty: Certainty
-
-
 class FoundChanges(ToolAnswer):
     """Changes in order of time. left_out: how many older ones of the window are not listed."""
 
@@ -265,7 +254,7 @@ class Compared(ToolAnswer):
     rows_without_data: int
     findings: list[Sentence]
     predicted: Annotated[Quoting, Field(description="What advise predicted of a change, and what came")]
-    warnings: list[Sentence]
+    warnings: list[Quoting]
     method: str
 
 
@@ -326,116 +315,6 @@ class Advised(ToolAnswer):
         list[Quoting], Field(description="What was not read, and what the advice lacks without it")
     ]
     prediction: str
-    certainty: Certainty
-
-
-class AlertOf(Answer):
-    """An alert."""
-
-    alert: Text
-    severity: Text
-    state: Text
-    server: Text
-    labels: dict[Text, Text]
-    since: Time
-    value: Known
-    summary: Text
-    description: Text
-
-
-class FoundAlerts(ToolAnswer):
-    """Alerts that fire or wait, and the runbooks of those that have one, by alert."""
-
-    alerts: list[AlertOf]
-    runbooks: Annotated[dict[str, str], Field(description="Markdown")]
-    notes: list[Text]
-
-
-class SeriesOf(Answer):
-    """One series: labels, and its points as [Unix seconds, value]."""
-
-    labels: dict[Text, Text]
-    points: list[tuple[float, Known]]
-
-
-class Queried(ToolAnswer):
-    """The result of a query, and what was left out to stay within limits."""
-
-    promql: Text
-    kind: Literal["instant", "range"]
-    step_seconds: float | None
-    series: list[SeriesOf]
-    series_left_out: int
-    notes: list[Text]
-
-
-class FileOf(Answer):
-    """A file of the directory of reports."""
-
-    path: str
-    bytes: int
-    modified: Time
-
-
-class HeadlineOf(Answer):
-    """A figure of a report. unit: /s, % or '' for a plain number."""
-
-    name: Text
-    value: float
-    unit: str
-
-
-class ReportOf(Answer):
-    """One sp_sysmon report. complete: nothing that its version prints is missing."""
-
-    path: Text
-    server: Text
-    version: Text
-    ended: str | None
-    complete: bool
-    headlines: list[HeadlineOf]
-    recommendations: list[Text]
-    advice: list[Text]
-
-
-class DifferingFigure(Answer):
-    """A figure in both reports; null where one of them lacks it."""
-
-    section: Text
-    name: Text
-    measure: str
-    before: float | None
-    after: float | None
-
-
-class SysmonAnswer(ToolAnswer):
-    """files: without a path. reports: of the path, then of against. findings: of two reports, the diagnosis of the
-    later one first, then what became better or worse. differences: the largest first."""
-
-    files: list[FileOf]
-    reports: list[ReportOf]
-    findings: list[Text]
-    differences: list[DifferingFigure]
-    notes: list[Text]
-
-
-class TableRowOf(Answer):
-    """One row of a table."""
-
-    name: Text
-    value: Value
-
-
-class FoundRows(ToolAnswer):
-    """The largest first. what: the names are. unit: of the values. not_known: why there are none; '' if there are, or
-    if nothing happened."""
-
-    server: str
-    window: WindowOf
-    what: str
-    unit: str
-    rows: list[TableRowOf]
-    not_known: Sentence
     certainty: Certainty
 
 
@@ -500,37 +379,26 @@ class WaitOf(Answer):
     recent_seconds: Annotated[Known, Field(validation_alias="recent", description="In the window")]
 
 
-class LiveAnswer(ToolAnswer):
-    """Base of answers of /sessions. left_out: how many rows are not listed."""
+class FoundSessions(ToolAnswer):
+    """Who runs what. active: number of all active sessions by what they do. blocking: each session above those that it
+    blocks, the chain for which others have waited longest first. statements: those with most CPU first. waits: of the
+    session `spid`, the events with most time in the window first. left_out: rows that are not listed, by list."""
 
-    server: Text
+    server: str
     at: Text
-    left_out: int
+    active: dict[str, int]
+    sessions: list[SessionOf]
+    blocking: list[LinkOf]
+    statements: list[StatementOf]
+    waits: list[WaitOf]
+    waits_window_seconds: Annotated[
+        Known, Field(description="Since the last reading of that session; null: this is the first, ask again")
+    ]
+    left_out: dict[str, int]
     notes: list[Text]
 
 
-class FoundSessions(LiveAnswer):
-    """active: number of all active sessions by what they do."""
+class Failed(ToolAnswer):
+    """Instead of an answer: why there is none. It may repeat what Prometheus or the exporter says."""
 
-    active: dict[str, int]
-    sessions: list[SessionOf]
-
-
-class FoundBlockers(LiveAnswer):
-    """chains: each session above those that it blocks."""
-
-    chains: list[LinkOf]
-
-
-class FoundStatements(LiveAnswer):
-    """The most expensive statements, those with most CPU first."""
-
-    statements: list[StatementOf]
-
-
-class FoundWaits(LiveAnswer):
-    """The events with most time in the window first. window_seconds: since the last reading of the session."""
-
-    spid: int
-    window_seconds: Annotated[Known, Field(description="null: this is the first reading; call it again")]
-    waits: list[WaitOf]
+    error: Quoting

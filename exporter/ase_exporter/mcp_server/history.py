@@ -1,9 +1,11 @@
 """The tools changes and compare."""
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ase_exporter.analysis.predicted import with_prediction
-from ase_exporter.compare.comparison import Comparison
+from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.report import changed_rows, findings, headline, method
 from ase_exporter.compare.request import Request, answer_from
 from ase_exporter.compare.statistics import CONFIDENCE
@@ -67,16 +69,8 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
     changed, others = changed_rows(comparison)
     without_data = [row for row in others if not any(row.against_first)]
     unclear = [row for row in others if any(row.against_first)]
-    rows = [*changed, *unclear] if arguments.everything else changed
-
-    def said(text: str) -> str:
-        """Our sentence, with numbers of changes and rows in place of their names."""
-        for number, mark in enumerate(comparison.marks):
-            text = text.replace(str(mark), f"changes[{number}]")
-        for number, row in enumerate(rows):
-            text = text.replace(row.title, f"{row.measure.title} (rows[{number}])") if row.name else text
-        return text
-
+    rows = ([*changed, *unclear] if arguments.everything else changed)[:MAX_ROWS]
+    said = _numbering(comparison, rows)
     return Compared.of(
         server=arguments.server,
         headline=said(headline(comparison)),
@@ -84,7 +78,7 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
         step_seconds=comparison.step,
         windows=[replace(span, cuts=tuple(map(said, span.cuts))) for span in comparison.spans],
         changes=comparison.marks[:MAX_CHANGES],
-        rows=rows[:MAX_ROWS],
+        rows=rows,
         rows_without_evidence=len(unclear),
         rows_without_data=len(without_data),
         findings=[said(each) for each in findings(replace(comparison, predicted=""))],
@@ -92,3 +86,15 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
         warnings=[said(each) for each in comparison.warnings],
         method=method(comparison),
     )
+
+
+def _numbering(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Callable[[str], str]:
+    """Puts numbers of changes and rows in place of their names, which others chose, in a sentence of ours."""
+    instead = {str(mark): f"changes[{number}]" for number, mark in enumerate(comparison.marks)}
+    places = {row.title: f"rows[{number}]" for number, row in enumerate(rows)}
+    for row in comparison.rows:
+        if row.name:
+            instead[row.title] = f"{row.measure.title} ({places.get(row.title, 'a row that is not listed')})"
+    # In one pass, so that no name is found in what stands in place of another; the longest that fits is meant.
+    names = re.compile("|".join(map(re.escape, sorted(instead, key=len, reverse=True))) or r"\b\B")
+    return lambda text: names.sub(lambda found: instead[found[0]], text)

@@ -8,13 +8,12 @@ from ase_exporter.compare.measures import measures
 from ase_exporter.untrusted.entry import one_line
 
 MAX_NAME = 200
-MAX_QUERY = 4000
 
 Server = Annotated[
     str,
+    Field(min_length=1, max_length=MAX_NAME, description="The server's name, as the tool servers lists it."),
     # Answers repeat it.
     AfterValidator(one_line),
-    Field(min_length=1, max_length=MAX_NAME, description="The server's name, as the tool servers lists it."),
 ]
 Time = Annotated[
     str,
@@ -46,13 +45,6 @@ class Window(Arguments):
     end: End = "now"
 
 
-class HotSpinlocks(Window):
-    """A window, and how many spinlocks."""
-
-    top: Annotated[int, Field(ge=1, le=50)] = 10
-    """How many spinlocks."""
-
-
 class Changes(Window):
     """A window of a day, and how many changes."""
 
@@ -81,59 +73,15 @@ class Compare(Arguments):
     """Also rows without evidence of a difference; otherwise they are only counted."""
 
 
-class Alerts(Arguments):
-    """Which alerts."""
-
-    server: Annotated[str, Field(max_length=MAX_NAME)] = ""
-    """Only alerts of this server. Default: of all."""
-    state: Literal["firing", "pending", "all"] = "firing"
-    """pending: seen, but not yet for long enough."""
-    runbooks: bool = True
-    """With the runbook of each alert."""
-
-
-class Query(Arguments):
-    """A PromQL expression, at a time or over a range."""
-
-    promql: Annotated[str, Field(min_length=1, max_length=MAX_QUERY)]
-    """PromQL; names: resource ase-exporter://metrics."""
-    at: Annotated[Time, Field(description="The time of an instant query.")] = "now"
-    start: Time | None = None
-    """With end: a range query; at most 31 days."""
-    end: Time | None = None
-    step: Annotated[float | None, Field(gt=0, le=604800, allow_inf_nan=False)] = None
-    """Seconds between points. Default: about 100 points."""
-
-
-class SysmonReport(Arguments):
-    """Which reports of the directory."""
-
-    path: Annotated[str, Field(max_length=500)] = ""
-    """A file below the directory of reports. Default: list the files."""
-    against: Annotated[str, Field(max_length=500)] = ""
-    """An earlier report to compare with: what changed since."""
-
-
-class Live(Arguments):
+class Sessions(Arguments):
     """A server of the exporter, now."""
 
     server: Server
-    limit: Annotated[int, Field(ge=1, le=200, description="How many rows.")] = 30
-
-
-class OneSession(Live):
-    """One session."""
-
-    spid: Annotated[int, Field(ge=1, le=2**31 - 1, description="As sessions and blockers give it.")]
-
-
-class LiveSessions(Live):
-    """Which sessions."""
-
-    doing: Annotated[
-        Literal["", "cpu", "run_queue", "lock", "log", "disk", "network", "space", "other", "idle"],
-        Field(description="Only those that do this, or wait for it. Default: all."),
-    ] = ""
-    text: Annotated[bool, Field(description="With the text of statements, without literals, if allowed.")] = (
-        False
-    )
+    limit: Annotated[int, Field(ge=1, le=200)] = 30
+    """How many rows of each list."""
+    spid: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
+    """Also what this session waited for."""
+    doing: Literal["", "cpu", "run_queue", "lock", "log", "disk", "network", "space", "other", "idle"] = ""
+    """Only sessions that do this, or wait for it. Default: all."""
+    text: bool = False
+    """With the text of statements, without literals, if allowed."""

@@ -1,14 +1,10 @@
-"""The tools servers, diagnose, hot_spinlocks, advise, objects and space."""
+"""The tools servers, diagnose and advise."""
 
-from types import SimpleNamespace
-
-from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.report import PREDICTION
 from ase_exporter.analysis import Prometheus, moment
 from ase_exporter.analysis.diagnosing import diagnose_window
-from ase_exporter.analysis.evidence import evidence, require_spinlocks
-from ase_exporter.analysis.profile import ProfileReader
+from ase_exporter.analysis.evidence import evidence
 from ase_exporter.compare.marks import ask_exporter
 from ase_exporter.compare.prometheus import range_text
 from ase_exporter.compare.request import server_selector
@@ -19,17 +15,13 @@ from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import (
     Advised,
-    Certainty,
     Diagnosed,
     FindingOf,
-    FoundRows,
     KnownServer,
     PartOf,
     Servers,
-    Spinlocks,
 )
 from ase_exporter.mcp_server.sources import Sources, certainty
-from ase_exporter.rules.intervals import SHIPPED_INTERVAL
 
 MAX_RANGE = 31 * 86400.0
 MAX_SERVERS = 1000
@@ -123,23 +115,12 @@ def _account(account: Account) -> list[PartOf]:
     ]
 
 
-def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks:
-    """The spinlocks that burn most CPU over a window, the worst first, with their contention (waits / grabs)."""
-    advice, span, sure = _weighed(sources, arguments)
-    require_spinlocks(advice.evidence)
-    return Spinlocks.of(
-        server=arguments.server,
-        window=span,
-        engines_online=advice.evidence.engines,
-        engines_spinning=advice.spinning,
-        spinlocks=advice.findings[: arguments.top],
-        certainty=sure,
-    )
-
-
 def advise(sources: Sources, arguments: inputs.Window) -> Advised:
     """What eases what is wrong in a window: statements for an administrator, arithmetic, prediction, price."""
-    advice, span, sure = _weighed(sources, arguments)
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        advice = weigh(evidence(prometheus, selector, span))
+        sure = certainty(prometheus, selector, span, advice.evidence.seconds)
     missing = advice.evidence.missing
     return Advised.of(
         server=arguments.server,
@@ -158,50 +139,13 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
     )
 
 
-def _weighed(sources: Sources, arguments: inputs.Window) -> tuple[Advice, Span, Certainty]:
-    selector, span = window(sources, arguments)
-    with sources.connect() as prometheus:
-        advice = weigh(evidence(prometheus, selector, span))
-        return advice, span, certainty(prometheus, selector, span, advice.evidence.seconds)
-
-
-def objects(sources: Sources, arguments: inputs.Window) -> FoundRows:
-    """The tables that were read most over a window, by logical reads. Needs the collector objects, which is opt-in."""
-    return _table(sources, arguments, "objects")
-
-
-def space(sources: Sources, arguments: inputs.Window) -> FoundRows:
-    """How full data, logs and temporary databases were at the end of a window, the fullest first."""
-    return _table(sources, arguments, "space")
-
-
-def _table(sources: Sources, arguments: inputs.Window, name: str) -> FoundRows:
-    selector, span = window(sources, arguments)
-    with sources.connect() as prometheus:
-        found = ProfileReader(prometheus, selector, span, SHIPPED_INTERVAL).table(name)
-        sure = certainty(prometheus, selector, span)
-    return FoundRows.of(
-        server=arguments.server,
-        window=span,
-        what=found.what,
-        unit=found.unit,
-        rows=[SimpleNamespace(name=row, value=value) for row, value in found.rows],
-        not_known=found.reason,
-        certainty=sure,
-    )
-
-
 def window(sources: Sources, arguments: inputs.Window) -> tuple[str, Span]:
     """Label matchers and window of a call. Raises UserError for bad times and windows over 31 days."""
-    return server_selector(arguments.server, sources.selector), span_of(arguments.start, arguments.end)
-
-
-def span_of(start: str, end: str) -> Span:
-    """A window of a call. Raises UserError for bad times and windows over 31 days."""
+    start, end = arguments.start, arguments.end
     span = Span(f"{start}..{end}", moment(start, "start"), moment(end, "end"))
     if not 0 < span.seconds <= MAX_RANGE:
         raise UserError("end: expected a time after the start, within 31 days of it")
-    return span
+    return server_selector(arguments.server, sources.selector), span
 
 
 def _configured(sources: Sources) -> set[str]:

@@ -1,8 +1,7 @@
-"""Where answers come from, a Prometheus, perhaps an exporter and a directory of reports; and how sure they are."""
+"""Where answers come from, a Prometheus and perhaps an exporter; and how sure they are."""
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from ase_exporter.analysis import Prometheus, marks
 from ase_exporter.changes.change import Change
@@ -20,15 +19,11 @@ MIN_COVERAGE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """prometheus, exporter: URLs; exporter may be None. selector: more label matchers of servers.
-
-    reports: the directory of sp_sysmon reports, or None.
-    """
+    """prometheus, exporter: URLs; exporter may be None. selector: more label matchers of servers."""
 
     prometheus: str
     exporter: str | None = None
     selector: str = ""
-    reports: Path | None = None
 
     def connect(self) -> Prometheus:
         """A client for one call of a tool, with its limits. Raises UserError for a bad URL."""

@@ -8,8 +8,8 @@ from mcp import types
 from pydantic import ValidationError
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import alerting, history, inputs, live, overview, querying, sysmon_files
-from ase_exporter.mcp_server.answers import Answer
+from ase_exporter.mcp_server import history, inputs, live, overview
+from ase_exporter.mcp_server.answers import ToolAnswer
 from ase_exporter.mcp_server.sources import Sources
 
 # An unknown argument's name is the caller's text.
@@ -19,12 +19,12 @@ _MAX_PLACE = 60
 class Tool:
     """One tool. run: takes the sources and valid arguments, returns an `answer`, raises UserError."""
 
-    def __init__(self, run: Callable[[Sources, Any], Answer]) -> None:
+    def __init__(self, run: Callable[[Sources, Any], ToolAnswer]) -> None:
         types_of = get_type_hints(run)
         self.run = run
         self.name = run.__name__
         self.arguments: type[inputs.Arguments] = types_of["arguments"]
-        self.answer: type[Answer] = types_of["return"]
+        self.answer: type[ToolAnswer] = types_of["return"]
 
     def described(self) -> types.Tool:
         return types.Tool(
@@ -37,7 +37,7 @@ class Tool:
             ),
         )
 
-    def call(self, sources: Sources, arguments: object) -> Answer:
+    def call(self, sources: Sources, arguments: object) -> ToolAnswer:
         """Check the arguments and run. Raises UserError with one line."""
         try:
             valid = self.arguments.model_validate({} if arguments is None else arguments)
@@ -55,19 +55,10 @@ TOOLS = {
     for run in (
         overview.servers,
         overview.diagnose,
-        overview.hot_spinlocks,
+        live.sessions,
         history.changes,
         history.compare,
         overview.advise,
-        alerting.alerts,
-        querying.query,
-        sysmon_files.sysmon_report,
-        live.sessions,
-        live.waits,
-        live.blockers,
-        live.statements,
-        overview.objects,
-        overview.space,
     )
 }
 

@@ -17,10 +17,7 @@ from tests.planted import DATABASE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
-TOOLS = [
-    *("servers", "diagnose", "hot_spinlocks", "changes", "compare", "advise", "alerts", "query"),
-    *("sysmon_report", "sessions", "waits", "blockers", "statements", "objects", "space"),
-]
+TOOLS = ["servers", "diagnose", "sessions", "changes", "compare", "advise"]
 
 
 async def investigate(connected: Any, story: Story) -> dict[str, Any]:
@@ -29,7 +26,8 @@ async def investigate(connected: Any, story: Story) -> dict[str, Any]:
     server = known[0]["server"]
     last = {"server": server, "start": str(story.end - 450), "end": str(story.end)}
     health = await ask(connected, "diagnose", **last)
-    spinlock = (await ask(connected, "hot_spinlocks", **last, top=3))["spinlocks"][0]
+    advice = await ask(connected, "advise", **last)
+    spinlock = advice["findings"][0]["spinlock"]
     found = await ask(connected, "changes", server=server, start=str(story.start + 60))
     verdicts: dict[str, Any] = {}
     throughput: dict[str, Any] = {}
@@ -56,7 +54,7 @@ async def investigate(connected: Any, story: Story) -> dict[str, Any]:
         "verdicts": verdicts,
         "guilty": guilty,
         "throughput": throughput[guilty][0],
-        "advice": await ask(connected, "advise", **last),
+        "advice": advice,
     }
 
 
@@ -64,7 +62,7 @@ async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_
     before = tree(tmp_path)
     async with client(tmp_path.with_suffix(".log"), "--prometheus", story.url) as connected:
         found = await investigate(connected, story)
-        await figures_are_those_of_compare(connected, story)
+        await figures_are_those_of_compare(connected)
     assert found["guilty"] == GUILTY
     # In two windows between neighbours, by an interval far from zero, and more than either of the others.
     guilty = found["verdicts"][GUILTY]
@@ -94,13 +92,9 @@ async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_
     assert tmp_path.with_suffix(".log").read_text() == ""
 
 
-async def figures_are_those_of_compare(connected: Any, story: Story) -> None:
-    """Each says how sure it is, and how much there is of it is bounded."""
+async def figures_are_those_of_compare(connected: Any) -> None:
+    """Each says how sure it is."""
     compared = await ask(connected, "compare", server=SERVER, change=GUILTY)
-    over = {"start": str(story.start + 120), "end": str(story.end), "step": 1.0}
-    up = 'avg_over_time(ase_up{instance="PROD1"}[1m])'
-    series = await ask(connected, "query", promql=up, **over)
-    scalar = await ask(connected, "query", promql="6 * 7")
     assert compared["confidence"] == 0.95
     assert compared["headline"].startswith("Transactions per CPU unit: worse by ")
     assert compared["rows_without_evidence"] > 0
@@ -112,42 +106,19 @@ async def figures_are_those_of_compare(connected: Any, story: Story) -> None:
         for row in compared["rows"]
         for each in row["against_first"]
     )
-    # Bounded: 1,980 points were asked for.
-    ((only,), left_out) = series["series"], series["series_left_out"]
-    assert len(only["points"]) <= 500 and left_out == 0
-    assert "step raised from 1 to" in series["notes"][0]
-    assert scalar["series"] == [{"labels": {}, "points": [[scalar["series"][0]["points"][0][0], 42.0]]}]
 
 
-async def test_with_the_documented_configuration_tools_and_resources_are_listed(tmp_path: Path) -> None:
+async def test_with_the_documented_configuration_the_tools_are_listed(tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
     entry = json.loads(block)["mcpServers"]["ase"]
     assert entry["command"] == "ase-exporter"
-    _, *options = [word.replace("/var/lib/sysmon", str(tmp_path)) for word in entry["args"]]
+    _, *options = entry["args"]
     environment = {name: value.replace("9090", "1") for name, value in entry["env"].items()}
     async with client(tmp_path / "log", *options, environment=environment) as connected:
         listed = (await connected.list_tools()).tools
-        files = await ask(connected, "sysmon_report")
-        resources = (await connected.list_resources()).resources
-        templates = (await connected.list_resource_templates()).resource_templates
-        texts = [
-            (await connected.read_resource(uri)).contents[0].model_dump()["text"]
-            for uri in (
-                resources[0].uri,
-                "ase-exporter://metrics/spinlocks",
-                "ase-exporter://runbooks/AseSpinlockContention",
-            )
-        ]
         instructions = connected.instructions or ""
     assert [tool.name for tool in listed] == TOOLS
-    assert [each["path"] for each in files["files"]] == ["log"]
-    assert [resource.uri for resource in resources] == ["ase-exporter://metrics"]
-    assert len(templates) == 2
-    metrics, spinlocks, runbook = texts
-    assert metrics.startswith("# Metrics") and "`ase_spinlock_waits_total`" in metrics
-    assert spinlocks.startswith("## spinlocks") and spinlocks in metrics + "\n"
-    assert runbook.startswith("# AseSpinlockContention")
     assert "how sure" in instructions
 
 

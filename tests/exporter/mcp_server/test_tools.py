@@ -1,7 +1,6 @@
 """The list of tools, their schemas, and what each does with sources of other kinds."""
 
 import json
-import math
 import re
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.exporter.compare.conftest import prometheus_with, running_prometheus, typed
+from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.web.test_session_routes import SNAPSHOT, WAITS, text
 from tests.exporter.web.test_session_routes import Exporter as PageExporter
@@ -21,7 +20,7 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import alerting, live
+from ase_exporter.mcp_server import live
 from ase_exporter.mcp_server.privacy import LEFT_OUT
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
@@ -34,10 +33,9 @@ UNITS = re.compile(
 PLAIN = {
     *("value", "values", "difference", "low", "high"),  # in the unit of the row
     *("share", "usual_share", "sessions"),  # 0 to 1; seconds per second
-    *("before", "after"),  # as sp_sysmon prints them
     *("spid", "blocked_by", "depth", "blocks", "active", "uses", "logical_reads", "reads_each"),
     "waits",  # of a session, since its login
-    *("relative", "points", "left_out", "rows_without_evidence", "rows_without_data", "series_left_out"),
+    *("relative", "left_out", "rows_without_evidence", "rows_without_data"),
 }
 
 
@@ -86,7 +84,9 @@ def test_arguments_are_the_ones_documented() -> None:
         assert {argument for argument in tool.arguments.model_fields if f"`{argument}`" not in row} == set()
 
 
-def test_sessions_blockers_and_statements_are_those_of_the_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[dict[str, str]] = []
 
     def answer(url: str, path: str, parameters: dict[str, str]) -> Any:
@@ -94,28 +94,31 @@ def test_sessions_blockers_and_statements_are_those_of_the_exporter(monkeypatch:
         exporter = PageExporter(True, replace(SNAPSHOT, waits=(WAITS,)))
         return json.loads(text(session_answer(exporter, **parameters)))
 
+    def sessions(**more: object) -> dict[str, Any]:
+        return TOOLS["sessions"].call(sources, {"server": "ONE", **more}).model_dump()
+
     monkeypatch.setattr(live, "ask_exporter", answer)
     sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2")
-    found = TOOLS["sessions"].call(sources, {"server": "ONE", "doing": "cpu", "text": True}).model_dump()
+    found = sessions(doing="cpu", text=True)
     assert found["active"] == {"lock": 2, "cpu": 1}
     assert [each["text"] for each in found["sessions"]] == ["select a from t where b = ?"]
-    chains = TOOLS["blockers"].call(sources, {"server": "ONE", "limit": 2}).model_dump()
-    assert [each["session"]["spid"] for each in chains["chains"]] == [7, 10] and chains["left_out"] == 1
-    assert all(each["session"]["text"] is None for each in chains["chains"])
-    costly = TOOLS["statements"].call(sources, {"server": "ONE"}).model_dump()
-    assert costly["statements"][0]["changed"] == "40 -> 900 reads each"
-    assert costly["statements"][0]["changed_at"] == "2026-11-25T20:53:20Z"
-    waits = TOOLS["waits"].call(sources, {"server": "ONE", "spid": 10, "limit": 1}).model_dump()
-    assert (waits["window_seconds"], waits["left_out"], asked[-1]["spid"]) == (5.0, 1, "10")
-    assert waits["waits"][0]["recent_seconds"] == 4.5 and waits["waits"][0]["waited_seconds"] == 90.0
-    unseen = TOOLS["waits"].call(sources, {"server": "ONE", "spid": 12}).model_dump()
-    assert (unseen["waits"], unseen["window_seconds"]) == ([], None)
+    assert found["statements"][0]["changed"] == "40 -> 900 reads each"
+    assert found["statements"][0]["changed_at"] == "2026-11-25T20:53:20Z"
+    few = sessions(limit=2)
+    assert [each["session"]["spid"] for each in few["blocking"]] == [7, 10]
+    assert few["left_out"] == {"sessions": 2, "blocking": 1, "statements": 0, "waits": 0}
+    assert all(each["session"]["text"] is None for each in few["blocking"])
+    one = sessions(spid=10, limit=1)
+    assert (one["waits_window_seconds"], one["left_out"]["waits"], asked[-1]["spid"]) == (5.0, 1, "10")
+    assert one["waits"][0]["recent_seconds"] == 4.5 and one["waits"][0]["waited_seconds"] == 90.0
+    unseen = sessions(spid=12)
+    assert (unseen["waits"], unseen["waits_window_seconds"]) == ([], None)
     assert "text" in asked[0] and not any("text" in each for each in asked[1:])
     with pytest.raises(UserError, match="--exporter URL"):
         TOOLS["sessions"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})
 
 
-TOO_LONG = ("query", {"promql": "x" * 4001}, "query: promql: String should have at most 4000 characters")
+TOO_LONG = ("diagnose", {"server": "x" * 201}, "diagnose: server: String should have at most 200 characters")
 
 
 @pytest.mark.parametrize(("name", "arguments", "says"), [*BAD_ARGUMENTS, TOO_LONG])
@@ -132,93 +135,36 @@ def vector(*labels: dict[str, str], value: str = "1") -> bytes:
     return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
 
 
-def queried(body: bytes, chunks: int = 1) -> dict[str, Any]:
-    """The answer of the tool query, of a Prometheus that answers so."""
+def servers(body: bytes, chunks: int = 1) -> dict[str, Any]:
+    """The answer of the tool servers, of a Prometheus that answers so."""
     with server(body, chunks=chunks) as (address, _):
-        return TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"}).model_dump()
+        return TOOLS["servers"].call(Sources(f"http://{address}"), {}).model_dump()
 
 
 def test_sql_text_in_labels_is_left_out() -> None:
-    found = queried(vector({"query": "select ssn from people where id = 7", "instance": "PROD1"}))
-    assert found["series"][0]["labels"] == {"query": LEFT_OUT, "instance": "PROD1"}
+    (found,) = servers(
+        vector({"instance": "select ssn from people where id = 7", "version": "16.0", "word": "WORKS"})
+    )["servers"]
+    assert (found["server"], found["version"], found["diagnosis"]) == (LEFT_OUT, "16.0", "WORKS")
 
 
-def test_series_and_bytes_are_bounded() -> None:
-    many = vector(*({"n": str(number)} for number in range(1000)))
-    found = queried(many)
-    assert (len(found["series"]), found["series_left_out"]) == (50, 950)
-    assert found["notes"] == ["series were left out: use topk, sum by or more label matchers"]
+def test_servers_and_bytes_are_bounded() -> None:
+    many = vector(*({"instance": str(number)} for number in range(1200)))
+    found = servers(many)
+    assert (len(found["servers"]), found["notes"]) == (1000, ["200 more servers are left out"])
     with pytest.raises(UserError, match="the answer has over 16,777,216 bytes"):
-        queried(many, chunks=10**6)
+        servers(many, chunks=10**6)
 
 
 @pytest.mark.parametrize("kind", ["matrix", "string"])
 def test_other_results_than_values_are_refused(kind: str) -> None:
     body = json.dumps({"status": "success", "data": {"resultType": kind, "result": []}}).encode()
     with pytest.raises(UserError, match=f"it gives a {kind}"):
-        queried(body)
+        servers(body)
 
 
 def test_infinite_values_are_no_values() -> None:
-    assert queried(vector({"a": "b"}, value="+Inf"))["series"] == []
-
-
-ALERT_RULE = """
-groups:
-  - name: test
-    rules:
-      - alert: AseSpinlockContention
-        expr: vector(0.7)
-        labels: {severity: critical, instance: PROD1, spinlock: log cache}
-        annotations:
-          summary: 'PROD1: log cache is contended'
-          description: the culprit ran select name from customers
-      - alert: SomethingElse
-        expr: vector(1)
-        for: 1h
-        labels: {instance: PROD2}
-"""
-
-
-@pytest.mark.e2e
-@needs_prometheus
-def test_alerts_come_with_their_runbooks(tmp_path: Path) -> None:
-    (tmp_path / "rules.yml").write_text(ALERT_RULE)
-    (tmp_path / "prometheus.yml").write_text(
-        f"global: {{evaluation_interval: 1s}}\nrule_files: [{tmp_path / 'rules.yml'}]\n"
-    )
-    (tmp_path / "data").mkdir()
-    with running_prometheus(tmp_path) as url:
-        sources = Sources(url)
-        while not (found := TOOLS["alerts"].call(sources, {}).model_dump())["alerts"]:
-            """Rules are evaluated within a second."""
-        everything = TOOLS["alerts"].call(sources, {"state": "all", "runbooks": False}).model_dump()
-        other = TOOLS["alerts"].call(sources, {"server": "PROD2", "state": "pending"}).model_dump()
-    (alert,) = found["alerts"]
-    assert (alert["alert"], alert["severity"], alert["server"]) == (
-        "AseSpinlockContention",
-        "critical",
-        "PROD1",
-    )
-    assert alert["labels"] == {"spinlock": "log cache"}
-    assert math.isclose(alert["value"], 0.7)
-    assert alert["summary"] == "PROD1: log cache is contended"
-    assert alert["description"] == LEFT_OUT
-    runbook = (REPOSITORY / "alerts/runbooks/AseSpinlockContention.md").read_text()
-    assert found["runbooks"] == {"AseSpinlockContention": runbook}
-    assert {each["alert"]: each["state"] for each in everything["alerts"]} == {
-        "AseSpinlockContention": "firing",
-        "SomethingElse": "pending",
-    }
-    assert everything["runbooks"] == {}
-    assert [each["alert"] for each in other["alerts"]] == ["SomethingElse"]
-
-
-def test_every_alert_has_a_runbook_and_no_name_leads_elsewhere() -> None:
-    rules = "".join(path.read_text() for path in (REPOSITORY / "alerts" / "rules").glob("*.alerts.yaml"))
-    assert set(re.findall(r"alert: (\w+)", rules)) == set(alerting.runbooks())
-    for name in ("../README", "/etc/passwd", "", "AseDown.md", "..", "AseDown\0"):
-        assert alerting.runbook(name) is None
+    assert servers(vector({"instance": "b"}, value="+Inf"))["servers"] == []
 
 
 @pytest.mark.e2e
@@ -247,33 +193,6 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @needs_prometheus
-def test_objects_and_space_over_a_window(tmp_path: Path) -> None:
-    now = time.time() // 15 * 15
-    times = [now - 900 + 15 * number for number in range(60)]
-    reads, free = "ase_object_logical_reads_total", "ase:free:ratio"
-    samples = {
-        "ase_up": [f'ase_up{{instance="ONE"}} 1 {at}' for at in times],
-        reads: [
-            f'{reads}{{instance="ONE",database="orders",object="{name}"}} {1e6 + rate * (at - now)} {at}'
-            for name, rate in (("basket", 10), ("stock", 400))
-            for at in times
-        ],
-        free: [f'{free}{{instance="ONE",database="orders",resource="log"}} 0.25 {at}' for at in times],
-    }
-    with prometheus_with(typed(samples), tmp_path) as url:
-        for name, server_name, expected in (
-            ("objects", "ONE", [("orders stock", 400 * 600), ("orders basket", 10 * 600)]),
-            ("space", "ONE", [("orders log", 75)]),
-            ("objects", "TWO", []),
-        ):
-            window = {"server": server_name, "start": str(now - 700), "end": str(now - 100)}
-            found = TOOLS[name].call(Sources(url), window).model_dump()
-            assert [(each["name"], round(each["value"])) for each in found["rows"]] == expected
-            assert bool(found["not_known"]) == (not expected)
-
-
-@pytest.mark.e2e
-@needs_prometheus
 def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> None:
     """As ASE before 15.7 ESD#2, or without `enable spinlock monitoring`."""
     now = time.time() // 15 * 15
@@ -287,8 +206,6 @@ def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> Non
     with prometheus_with(typed(samples), tmp_path) as url:
         window = {"server": "OLD", "start": str(now - 900), "end": str(now - 15)}
         found = TOOLS["diagnose"].call(Sources(url), window).model_dump()
-        with pytest.raises(UserError, match="Prometheus has no spinlocks of it"):
-            TOOLS["hot_spinlocks"].call(Sources(url), window)
     assert found["says"].startswith("NOT KNOWN: ") and "collector spinlocks is off" in found["says"]
     assert "spinning" in {each["finding"] for each in found["not_judged"]}
     assert found["causes"] == []
