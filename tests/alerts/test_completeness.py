@@ -35,9 +35,7 @@ def test_every_alert_has_a_test_that_fires_one_that_does_not_and_one_that_resolv
 
 @pytest.mark.parametrize("alert", NAMES)
 def test_every_severity_of_an_alert_is_tested(alert: str) -> None:
-    # What low criticality makes of an alert is the same for all: test_lasting_rules.py.
-    own = [rule["labels"] for rule in RULES if rule.get("alert") == alert]
-    severities = {labels["severity"] for labels in own if "criticality" not in labels}
+    severities = {rule["labels"]["severity"] for rule in RULES if rule.get("alert") == alert}
     checks = [check for test in written(alert) for check in test["alert_rule_test"]]
     fired = [each for check in checks if check["alertname"] == alert for each in check["exp_alerts"]]
     tested = {each["exp_labels"]["severity"] for each in fired}

@@ -8,7 +8,6 @@ import pytest
 from tests.alerts.shipped import content, groups
 from tests.paths import DEPLOY
 
-from ase_exporter.config.policy import NEVER_EXEMPT
 from ase_exporter.rules.definitions import tolerant
 from ase_exporter.rules.intervals import seconds_of
 from ase_exporter.rules.parameters import parameters
@@ -39,21 +38,6 @@ def joining(expr: str) -> list[str]:
 
 def test_no_alert_forgets_a_state_at_a_lost_scrape() -> None:
     assert not {rule["alert"] for rule in ALERTS if forgetful(rule["expr"])} - EXACT
-
-
-@pytest.mark.parametrize("alert", sorted({rule["alert"] for rule in ALERTS}))
-def test_users_can_exempt_an_alert_and_make_a_warning_of_what_is_critical(alert: str) -> None:
-    rules = [rule for rule in ALERTS if rule["alert"] == alert]
-    if not alert.startswith("Ase") or alert in NEVER_EXEMPT:
-        assert "ase_policy" not in str(rules)
-        return
-    for rule in rules:
-        critical, low = rule["labels"]["severity"] == "critical", "criticality" in rule["labels"]
-        always = f'ase_policy_exempt{{alert="{alert}",kind="always"}}'
-        assert (always if critical else f'ase_policy_exempt{{alert="{alert}"}}') in rule["expr"]
-        assert ("unless on" in rule["expr"].splitlines()[-1]) != low
-        assert ("ase_policy_low_criticality" in rule["expr"]) == critical or low
-    assert {rule["labels"]["severity"] for rule in rules} != {"critical"}
 
 
 def slow(rule_groups: Iterable[dict[str, Any]]) -> set[str]:

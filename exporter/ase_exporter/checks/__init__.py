@@ -1,5 +1,5 @@
 """What `check`, `setup` and a capture's report find out about a server, and how it is printed.
 
 `target_check` reads a server as a scrape would and collects what is missing; `check_output` prints that;
-`capture_report` writes it as Markdown; `proposed_policy` derives a policy from what the server shows of its dumps.
+`capture_report` writes it as Markdown.
 """

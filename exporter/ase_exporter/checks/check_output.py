@@ -32,7 +32,7 @@ def print_check(report: TargetReport) -> None:
         console.print(f"{what} is missing. {executed} executed.")
     for line in [*_series(report), *_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
         console.print(line)
-    for line in [*_differences(report), *_closed_databases(report), *_script(report), *_policy(report)]:
+    for line in [*_differences(report), *_closed_databases(report), *_script(report)]:
         console.print(line)
 
 
@@ -113,12 +113,6 @@ def _script(report: TargetReport) -> Iterator[TextLine]:
         yield _sql("use master\ngo")
         for remedy, note in remedies.items():
             yield _sql(f"-- {note}\n{remedy}\ngo" if note else f"{remedy}\ngo")
-
-
-def _policy(report: TargetReport) -> Iterator[TextLine]:
-    if report.policy:
-        yield TextLine("\nA policy that suits its dumps, for this target (docs/configuration.md):")
-        yield TextLine(report.policy.rstrip(), whole=True)
 
 
 def _cost(metrics: Sequence[str], collectors: Sequence[str]) -> Iterator[TextLine]:

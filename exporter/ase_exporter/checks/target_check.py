@@ -15,7 +15,6 @@ from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, typ
 from ase_exporter.catalogue.facts import ServerFacts, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
 from ase_exporter.changes.detect import MAX_DATABASES, ConfigWatcher
-from ase_exporter.checks.proposed_policy import known_intervals, proposed_policy
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
@@ -57,8 +56,7 @@ class TargetReport:
     """The result for one target. unknown: columns by table that nothing exports. executed: number of collectors.
     series: of one scrape without a limit, and how many of them the module's series_limit cuts.
 
-    closed_databases: some of those that do not let the login in, with the server's message. policy: one that suits its
-    dumps, as YAML, if none is configured.
+    closed_databases: some of those that do not let the login in, with the server's message.
     """
 
     name: str
@@ -71,7 +69,6 @@ class TargetReport:
     executed: int
     series: tuple[int, int]
     uses_sa_role: tuple[str, ...]
-    policy: str
     closed_databases: tuple[tuple[str, DatabaseError], ...] = ()
 
     @property
@@ -154,22 +151,10 @@ class TargetCheck:
             unknown=unknown_columns(self._catalogue, facts),
             executed=len(planned),
             series=self._series(),
-            policy=self._proposed_policy(),
             uses_sa_role=tuple(
                 each.name for each in planned if "sa_role" in self._catalogue.collectors[each.name].roles
             ),
         )
-
-    def _proposed_policy(self) -> str:
-        config = self._config
-        if config.policy or self._target.policy:
-            return ""
-        try:
-            intervals = known_intervals(config.verdicts, self._target.name)
-        except UserError:
-            # Without history, only what the server shows is proposed.
-            intervals = {}
-        return proposed_policy(chain.from_iterable(self._collected.values()), intervals)
 
     def _series(self) -> tuple[int, int]:
         def count(families: Iterable[Family]) -> int:

@@ -13,10 +13,10 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from ase_exporter.config.changes import ChangesConfig, VerdictConfig
+from ase_exporter.config.dumps import Dumps
 from ase_exporter.config.fields import Seconds, Share, Strict, Validator, is_port, matching
 from ase_exporter.config.host import HostConfig
 from ase_exporter.config.interfaces import find_server
-from ase_exporter.config.policy import Policy
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
@@ -101,7 +101,7 @@ class Target(Strict):
 
     labels: for service discovery (`/targets`); they are not in the metrics. sysmon: scheduled sp_sysmon runs, if any.
     budget: the share of one engine's time that scrapes may take; by default that of `scrape`. close_idle_after: seconds
-    without a scrape after which the connection is closed; by default it is kept. policy: before that of all targets.
+    without a scrape after which the connection is closed; by default it is kept. dumps: before those of all targets.
     """
 
     name: Annotated[str, Validator(_target_name)]
@@ -115,7 +115,7 @@ class Target(Strict):
     sysmon: SysmonSettings | None = None
     budget: Share | None = None
     close_idle_after: Seconds | None = None
-    policy: tuple[Policy, ...] = ()
+    dumps: tuple[Dumps, ...] = ()
 
     def __post_init__(self) -> None:
         for label in self.labels:
@@ -171,8 +171,8 @@ class Config(Strict):
     """The whole configuration.
 
     targets: the servers by name. auth, modules: definitions that targets refer to by name. host: if present, even
-    empty, /metrics has the host's metrics. sessions: what is shown and kept of sessions. policy: of all targets,
-    after their own. workers: number of worker processes; by default one per available CPU.
+    empty, /metrics has the host's metrics. sessions: what is shown and kept of sessions. dumps: of all targets, after
+    their own. workers: number of worker processes; by default one per available CPU.
     """
 
     targets: tuple[Target, ...] = ()
@@ -183,7 +183,7 @@ class Config(Strict):
     host: HostConfig | None = None
     changes: ChangesConfig = field(default_factory=ChangesConfig)
     sessions: SessionsConfig = field(default_factory=SessionsConfig)
-    policy: tuple[Policy, ...] = ()
+    dumps: tuple[Dumps, ...] = ()
     verdicts: VerdictConfig | None = None
     workers: Annotated[int, Ge(1), Le(256)] | None = None
 

@@ -2,10 +2,8 @@
 
 A definition names its alerts as Prometheus does, and says in `when` what the table of alerts shows and in `about` which
 label names its subject, if not `instance`; `<<group.name>>` inserts a parameter. Links to dashboard (that of the
-group, or of the alert itself) and runbook are filled in here, so that none is forgotten, and so is the policy of users:
-an alert that it exempts does not fire, and a critical one is a warning where criticality is low (unless the definition
-says `warned: true`: a warning of the same name fires anyway). Two things make every rule proof against lost scrapes and
-against several exporters of one server:
+group, or of the alert itself) and runbook are filled in here, so that none is forgotten. Two things make every rule
+proof against lost scrapes and against several exporters of one server:
 
 - An alert that names a series takes its last sample within `exporter.gap`, and of ase_up whether the server answered
   within it, unless the definition gives a window itself or says `exact: true`.
@@ -13,13 +11,11 @@ against several exporters of one server:
 """
 
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ase_exporter import assets
-from ase_exporter.config.policy import NEVER_EXEMPT
 from ase_exporter.rules.intervals import dump
 from ase_exporter.rules.parameters import DefinitionError, parameters
 
@@ -61,7 +57,7 @@ def rule_file(definition: Path, values: Mapping[str, str]) -> str:
     content = assets.load_yaml(PLACEHOLDER.sub(value, definition.read_text(encoding="utf-8")))
     for group in content["groups"]:
         dashboard = group.pop("dashboard", None)
-        group["rules"] = [rule for each in group["rules"] for rule in _rules(each, dashboard, values)]
+        group["rules"] = [_rule(each, dashboard, values) for each in group["rules"]]
     return HEADER.format(name=definition.name) + dump(content)
 
 
@@ -79,12 +75,11 @@ def tolerant(expr: str, gap: str) -> str:
     return _PARTS.sub(part, expr)
 
 
-def _rules(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> dict[str, Any]:
     kept = values["fleet.labels"].replace(",", ", ")
     expr = _KEPT.sub(rf"\1 (\2, {kept})", rule["expr"].strip())
     if "record" in rule:
-        yield rule | {"expr": expr}
-        return
+        return rule | {"expr": expr}
     if not rule.get("exact"):
         expr = tolerant(expr, values["exporter.gap"])
     grafana, runbooks = values["links.grafana"], values["links.runbooks"]
@@ -92,40 +87,15 @@ def _rules(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> I
     # Alerts of machines open the dashboard with the machine chosen.
     variable = "var-host" if rule["alert"].startswith("DbHost") else f"var-{about}"
     dashboard = rule.get("dashboard", dashboard)
-    for labels, judged in _under_policy(rule, expr, kept, values["exporter.gap"]):
-        yield {
-            "alert": rule["alert"],
-            "expr": judged,
-            **{optional: rule[optional] for optional in ("for", "keep_firing_for") if optional in rule},
-            "labels": labels,
-            "annotations": {
-                "summary": rule["summary"].strip(),
-                "description": rule["description"].strip(),
-                "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.{about} }}}}",
-                "runbook_url": f"{runbooks}/{rule['alert']}.md",
-            },
-        }
-
-
-def _under_policy(
-    rule: Mapping[str, Any], expr: str, kept: str, gap: str
-) -> Iterator[tuple[dict[str, str], str]]:
-    """(labels, expression) of an alert, and of the warning that it is where criticality is low.
-
-    An alert without the label `database` is joined with the policy of the server, whose `database` is empty.
-    """
-    name, labels = rule["alert"], {"severity": rule["severity"]}
-    if not name.startswith("Ase") or name in NEVER_EXEMPT:
-        yield labels, expr
-        return
-    on = f"on (instance, job, database, {kept})"
-    exempt = f'unless {on} last_over_time(ase_policy_exempt{{alert="{name}"}}[{gap}])'
-    always = exempt.replace('"}', '",kind="always"}')
-    low = f"{on} last_over_time(ase_policy_low_criticality[{gap}])"
-    expr = f"({expr})" if "\n" not in expr else f"(\n{textwrap.indent(expr, '  ')}\n)"
-    if rule["severity"] != "critical":
-        yield labels, f"{expr}\n{exempt}"
-        return
-    yield labels, f"{expr}\n{always}\nunless {low}"
-    if not rule.get("warned"):
-        yield {"severity": "warning", "criticality": "low"}, f"{expr}\n{exempt}\nand {low}"
+    return {
+        "alert": rule["alert"],
+        "expr": expr,
+        **{optional: rule[optional] for optional in ("for", "keep_firing_for") if optional in rule},
+        "labels": {"severity": rule["severity"]},
+        "annotations": {
+            "summary": rule["summary"].strip(),
+            "description": rule["description"].strip(),
+            "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.{about} }}}}",
+            "runbook_url": f"{runbooks}/{rule['alert']}.md",
+        },
+    }

@@ -25,8 +25,8 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, encode, restore
 from ase_exporter.scraping.budget import Budget, session_cpu
+from ase_exporter.scraping.dump_intervals import dump_intervals
 from ase_exporter.scraping.module_collector import ModuleCollector
-from ase_exporter.scraping.policy import policy_families
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.sessions.reader import SessionReader
 from ase_exporter.sessions.sources import ENDED, PIPE_TABLE, TEXT
@@ -82,7 +82,7 @@ class TargetScraper:
         session_interval: float = MIN_SESSION_INTERVAL,
     ) -> None:
         self.name = target.name
-        self._policy = target.policy
+        self._dumps = target.dumps
         self._databases: list[str] = []
         self.cost = Cost()
         self._clock = clock
@@ -311,7 +311,7 @@ class TargetScraper:
             *self.cost.families(),
             *self._update_budget(result),
             *self._collector.counters.families(),
-            *self._policy_families(result),
+            *self._dump_intervals(result),
             *(family for family in self._change_detection() if family.samples),
             OWN.value("ase_exporter_databases_left_out", len(self._collector.refused_databases.reasons)),
         ]
@@ -328,13 +328,12 @@ class TargetScraper:
         result.summary.stretched = sum(stretch > 1 for _, stretch in stretches)
         return self._budget.families(stretches)
 
-    def _policy_families(self, result: ScrapeResult) -> list[Family]:
-        """The policy, for the databases of the last scrape that had any."""
-        if not self._policy:
-            return []
+    def _dump_intervals(self, result: ScrapeResult) -> list[Family]:
+        """The configured intervals of dumps, for the databases of the last scrape that had any."""
         if states := result.collected.get("database_states"):
             self._databases = sorted({labels[0] for family in states for labels, _ in family.samples})
-        return policy_families(self._policy, self._databases, self._clock.time())
+        family = dump_intervals(self._dumps, self._databases)
+        return [family] if family.samples else []
 
     def _fail(self, result: ScrapeResult, kind: str, text: str) -> None:
         result.error_kind, result.summary.error = kind, text

@@ -275,7 +275,7 @@ def _scraper(
 ) -> TargetScraper:
     watch = ConfigWatcher(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
-        replace(target, policy=(*target.policy, *config.policy)),
+        replace(target, dumps=(*target.dumps, *config.dumps)),
         config.auth[target.auth],
         config.module(target.module),
         config.scrape,

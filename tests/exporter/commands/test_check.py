@@ -83,7 +83,6 @@ def test_every_target_is_checked(check: Run) -> None:
     first, second = result.stdout.split("ASE2: ")
     # It has databases that the login does not enter.
     assert "No metric is missing." in first and "Nothing is missing." in second
-    assert first.count("\npolicy:\n- databases: [") == second.count("\npolicy:\n- databases: [") == 1
     assert "sa_role" not in first
     assert "the login sa has sa_role" in second and "revoke role sa_role from sa" in second
 
@@ -165,7 +164,7 @@ def test_a_login_that_sql_cannot_hold_costs_the_script_alone(
     facts = ServerFacts(parse_version("16.0 SP04"), roles=frozenset({"sa_role"}))
     refused = "[42000] SELECT permission denied on object '\uff53ysusers', database 'master'"
     failures = [CollectorFailure(refused, "", ("state",), ())]
-    report = TargetReport("A", "sa", facts, (), failures, (), {}, 1, (0, 0), (), "")
+    report = TargetReport("A", "sa", facts, (), failures, (), {}, 1, (0, 0), ())
     print_check(report)
     assert "revoke role sa_role from sa" in (shown := capsys.readouterr().out)
     assert "grant select" not in shown
