@@ -1,8 +1,7 @@
-"""Fills a Prometheus or VictoriaMetrics by real scrapes of simulated servers and a handwritten machine."""
+"""Fills a VictoriaMetrics by real scrapes of simulated servers and a handwritten machine."""
 
 import os
 import secrets
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -29,9 +28,6 @@ PACE = Pace(speed=50, scrape_interval=4.0)
 
 FILES = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
 SERVERS = [each["server"] for each in load_yaml(FILES)["fleet"]["fleet"]]
-LARGEST = "MEMSCALE"
-# All collectors are on here.
-DETAILED = "ORDERS"
 
 
 @dataclass(frozen=True)
@@ -63,22 +59,16 @@ class Filled:
             time.sleep(PACE.scrape_interval / 4)
 
     def freeze(self, *programs: str) -> None:
-        """End these programs, and scrapes and rules of Prometheus: nothing is added to what it holds."""
+        """End these programs: nothing is added to what VictoriaMetrics holds."""
         for name in programs:
             process = psutil.Process(self.processes.pid(name))
             process.terminate()
             process.wait(60)
-        if "vmalert" not in programs:
-            (self.directory / "prometheus.yml").write_text("{}")
-            os.kill(self.processes.pid("prometheus"), signal.SIGHUP)
 
 
 @contextmanager
-def filled(directory: Path, *, victoria: bool = False) -> Iterator[Filled]:
-    """Run the stack during the block; the machine is in its state before huge pages.
-
-    victoria: VictoriaMetrics scrapes and vmalert evaluates, in place of Prometheus.
-    """
+def filled(directory: Path) -> Iterator[Filled]:
+    """Run the stack during the block; the machine is in its state before huge pages."""
     base = free_block(3 + len(SERVERS))
     root = directory / "machine"
     root.mkdir()
@@ -106,18 +96,14 @@ def filled(directory: Path, *, victoria: bool = False) -> Iterator[Filled]:
         eager: list[str | Path] = [sys.executable, Path(__file__).with_name("eager_exporter.py"), "serve"]
         eager += [f"--config.file={directory / 'exporter.yml'}", f"--web.listen-address={HOST}:{base}"]
         processes.start("ase-exporter", eager, os.environ)
-        if victoria:
-            # Single-node VictoriaMetrics scrapes. The default latency hides 30 s: too much at this scrape interval.
-            start("victoria-metrics", f"-storageDataPath={directory / 'data'}", f"-httpListenAddr={HOST}:{base + 1}",
-                  f"-promscrape.config={_scrapes_alone(directory)}", "-search.latencyOffset=1s")  # fmt: skip
-            # A notifier is required; nothing is notified, but the series ALERTS is written.
-            start("vmalert", f"-rule={directory}/rules/*.yaml", f"-datasource.url={url}", f"-remoteWrite.url={url}",
-                  "-remoteWrite.flushInterval=500ms", f"-notifier.url={url}",
-                  f"-evaluationInterval={scaling.ms(PACE.scrape_interval)}",
-                  f"-httpListenAddr={HOST}:{base + 2}")  # fmt: skip
-        else:
-            start("prometheus", f"--config.file={directory / 'prometheus.yml'}",
-                  f"--storage.tsdb.path={directory / 'data'}", f"--web.listen-address={HOST}:{base + 1}")  # fmt: skip
+        # Single-node VictoriaMetrics scrapes. The default latency hides 30 s: too much at this scrape interval.
+        start("victoria-metrics", f"-storageDataPath={directory / 'data'}", f"-httpListenAddr={HOST}:{base + 1}",
+              f"-promscrape.config={_scrapes_alone(directory)}", "-search.latencyOffset=1s")  # fmt: skip
+        # A notifier is required; nothing is notified, but the series ALERTS is written.
+        start("vmalert", f"-rule={directory}/rules/*.yaml", f"-datasource.url={url}", f"-remoteWrite.url={url}",
+              "-remoteWrite.flushInterval=500ms", f"-notifier.url={url}",
+              f"-evaluationInterval={scaling.ms(PACE.scrape_interval)}",
+              f"-httpListenAddr={HOST}:{base + 2}")  # fmt: skip
         prometheus = Prometheus(url)
         try:
             yield Filled(url, prometheus, processes, directory, root)

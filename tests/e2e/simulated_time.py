@@ -47,6 +47,7 @@ STEP = 5
 HOST = "127.0.0.1"
 # Seconds: a deadline that is never reached.
 LONG = 3600.0
+MONITORING = Auth(user="ase_exporter", password="exporter")
 
 # Their start is subtracted for promtool, whose time begins at 0.
 CHANGE_TIMES = frozenset({"ase_change_timestamp_seconds", "ase_change_not_before_timestamp_seconds"})
@@ -121,7 +122,9 @@ class Recording:
         if how is not Scraping.REMOVED:
             up = Family("up", "gauge", "", ())
             up.add(0.0 if how is Scraping.IN_VAIN else 1.0)
-            found.append(up)
+            scraped = Family("scrape_samples_scraped", "gauge", "", ())
+            scraped.add(float(sum(len(family.samples) for family in found)))
+            found += [up, scraped]
         self.add(found)
 
     def add(self, families: list[Family]) -> None:
@@ -137,10 +140,10 @@ class Recording:
                     values.append(value - shift)
         self.scrapes += 1
 
-    def input_series(self, instance: str) -> Iterator[dict[str, str]]:
+    def input_series(self, instance: str, job: str = "ase") -> Iterator[dict[str, str]]:
         """The recording in promtool's notation, and a second target of Prometheus that is up."""
         for key, samples in self.series.items():
-            yield {"series": _selector(instance, key), "values": self._notation(samples)}
+            yield {"series": _selector(instance, key, job), "values": self._notation(samples)}
         steps = self.scrapes * self.interval // self.step
         yield {"series": 'up{job="prometheus",instance="prometheus"}', "values": f"1x{steps}"}
 
@@ -193,6 +196,8 @@ def record(
     encrypt_password: bool = False,
     metrics: frozenset[str] | None = None,
     scraping: Mapping[int, Scraping] = ALWAYS,
+    auth: Auth = MONITORING,
+    beside: Callable[[float], Iterable[Family]] = lambda now: (),
 ) -> Recording:
     """Scrape that many seconds of a scenario.
 
@@ -202,7 +207,8 @@ def record(
     collectors: the ones to read, as with `collect[]` in a scrape's URL, without changes; None: all of the module.
     interval: between scrapes; snapshots: between snapshots of the configuration. observe: called at each second, before
     what is done then. version: of the server. metrics: the names to keep; None: those of rules and `compare`.
-    scraping: from which second on Prometheus scrapes how.
+    scraping: from which second on Prometheus scrapes how. auth: the login that scrapes. beside: what is exposed at that
+    Unix time beside what the scrape reads.
     """
     (server,) = load_scenario(scenario, speed=0, version=version)
     recording = Recording(server.now().replace(tzinfo=None).timestamp(), lag, interval)
@@ -235,7 +241,7 @@ def record(
         if result.config_snapshot:
             changes.on_snapshot(scenario, result.config_snapshot)
             changes._take_pending()
-        return [*result.all_families(stuck=False), *target_families(changes, scenario)]
+        return [*result.all_families(stuck=False), *target_families(changes, scenario), *beside(clock.time())]
 
     with (
         # The pause after a refused login, which is random otherwise, ends between two scrapes.
@@ -244,7 +250,7 @@ def record(
     ):
         scraper = TargetScraper(
             Target(name=server.name, host=HOST, port=run.port, encrypt_password=encrypt_password),
-            Auth(user="ase_exporter", password="exporter"),
+            auth,
             module or Module(),
             Scrape(connect_timeout=scrape_timeout or 60.0),
             load_catalogue()[0],
@@ -275,9 +281,9 @@ def record_machine(directory: Path, seconds: float, scraping: Mapping[int, Scrap
     return recording
 
 
-def _selector(instance: str, key: Key) -> str:
+def _selector(instance: str, key: Key, job: str = "ase") -> str:
     name, labels, values = key
-    pairs = [("job", "ase"), ("instance", instance), *zip(labels, values, strict=True)]
+    pairs = [("job", job), ("instance", instance), *zip(labels, values, strict=True)]
     return name + "{" + ",".join(f'{label}="{escaped(value)}"' for label, value in pairs) + "}"
 
 

@@ -14,7 +14,7 @@ from typing import get_args
 import pytest
 import yaml
 from dashboards import write
-from tests.dashboards.test_queries import chosen, queries
+from tests.dashboards.cases import chosen, queries
 from tests.e2e.evaluation import groups_in_order
 from tests.e2e.simulated_time import INTERVAL, RULES, STEP, Recording
 from tests.exporter.capture.recorded import FILES, catalogue, each_capture, loaded, planned, replay, scrape
@@ -142,7 +142,9 @@ def test_every_alert_and_every_query_of_a_dashboard_can_be_evaluated(tmp_path: P
     half = {"change": f"{at / 2}", "window": "60", "settle": "1", "before": "30", "after": "30"}
     half |= {"before_to": f"{at / 2}", "after_to": f"{at}"}
     expressions = {
-        chosen(case.expr, ".+", half) for dashboard in write.DASHBOARDS for case in queries(dashboard)
+        chosen(case.expr, ".+", 4 * INTERVAL, half)
+        for dashboard in write.DASHBOARDS
+        for case in queries(dashboard)
     }
     test = {
         "rule_files": list(map(str, RULES)),

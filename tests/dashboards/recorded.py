@@ -1,0 +1,148 @@
+"""Simulated servers and a handwritten machine, scraped at simulated times. promtool evaluates rules and queries."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dashboards import write
+from tests.dashboards import machine
+from tests.e2e.evaluation import Query, Results, evaluate_series
+from tests.e2e.simulated_time import ALWAYS, MONITORING, RULES, Recording, metrics_in_rules, record
+from tests.exporter.sysmon.simulated import simulated_report
+from tests.programs import START
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.changes.host_snapshot import HostWatcher
+from ase_exporter.changes.journal import Journal
+from ase_exporter.changes.metrics import host_families
+from ase_exporter.clock import Clock
+from ase_exporter.config import Auth, Module
+from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.config.host import Collectors, HostConfig, Perf
+from ase_exporter.host.collectors import HostCollectors
+from ase_exporter.host.perf import PerfCollector
+from ase_exporter.metrics.families import Family
+from ase_exporter.rules.intervals import adapted
+from ase_exporter.sysmon.metrics import SYSMON, families
+from ase_exporter.sysmon.report import parse
+from ase_exporter.web.exporter_metrics import ExporterMetrics
+
+# Seconds between scrapes, which the rules are adapted to; the rules are evaluated halfway between two.
+INTERVAL = 120
+WINDOW = 4 * INTERVAL
+SCRAPES = 12
+END = SCRAPES * INTERVAL
+# After this scrape the machine has huge pages.
+SMALL_PAGES = 6
+# Real seconds between two scrapes of the machine, in which perf counts and what processes touched is read.
+REAL_INTERVAL = 0.1
+
+
+@dataclass(frozen=True)
+class Server:
+    """A scenario on a server of that version. everything: all collectors are on, also those that need sa_role."""
+
+    scenario: str
+    version: str | None = None
+    everything: bool = False
+    sysmon: bool = False
+
+
+# The case studies, and three more servers: healthy, on an old version, with problems.
+LARGEST = "MEMSCALE"
+SERVERS = {
+    LARGEST: Server("memscale", sysmon=True),
+    "VLDB": Server("vldb"),
+    "ORDERS": Server("quiet-oltp", everything=True),
+    "ARCHIVE": Server("quiet-oltp", version="15.0.3"),
+    "SHOP": Server("storm"),
+}
+
+
+def evaluated(directory: Path, queries: Iterable[Query]) -> Results:
+    """The result of each query (expression, second), with the shipped rules over the recordings of all."""
+    rules = directory / "rules"
+    rules.mkdir()
+    for path in RULES:
+        # A median of two values is one, and need not be waited for.
+        text = path.read_text().replace("[1d:5m]) >= 6", "[1d:5m]) >= 2")
+        (rules / path.name).write_text(adapted(text, INTERVAL))
+    recordings = [(_server(server).input_series(name)) for name, server in SERVERS.items()]
+    recordings.append(_machine(directory / "machine").input_series("dbhost1", "host"))
+    series = {each["series"]: each for recording in recordings for each in recording}
+    step = INTERVAL // 2
+    return evaluate_series(series.values(), step, directory, queries, sorted(rules.iterdir()), INTERVAL)
+
+
+def _metrics() -> frozenset[str]:
+    """Names of the metrics that a dashboard or a rule reads."""
+    found = re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+|scrape_samples_scraped", json.dumps(write.DASHBOARDS))
+    return metrics_in_rules() | frozenset(found)
+
+
+def _server(server: Server) -> Recording:
+    more = (
+        dict.fromkeys(load_catalogue()[0].collectors, True) if server.everything else {"spinlock_slots": True}
+    )
+    return record(
+        server.scenario,
+        END,
+        interval=INTERVAL,
+        lag=INTERVAL // 2,
+        module=Module(collectors=more),
+        version=server.version,
+        metrics=_metrics(),
+        auth=Auth(user="sa", password="") if server.everything else MONITORING,
+        beside=_sampled if server.sysmon else lambda now: (),
+    )
+
+
+def _sampled(now: float) -> Iterator[Family]:
+    """What the last sample of sp_sysmon told."""
+    yield SYSMON.family("ase_sysmon_runs_total", [(("ok",), 1.0)])
+    yield SYSMON.value("ase_sysmon_last_run_success", 1.0)
+    yield from families(parse(simulated_report("16.0", 1)), ended=now - 60, now=now)
+
+
+def _machine(directory: Path) -> Recording:
+    """The page /metrics of an exporter there. directory: for the /proc and /sys of the machine."""
+    recording = Recording(1.7e9, INTERVAL // 2, INTERVAL, _metrics())
+    machine.before(directory)
+    machine.perf(directory)
+    collectors = HostCollectors(
+        HostConfig(
+            procfs=directory / "proc",
+            sysfs=directory / "sys",
+            smaps_interval=REAL_INTERVAL,
+            collectors=Collectors(perf=True),
+            perf=Perf(binary=str(directory / "perf"), interval=REAL_INTERVAL),
+        )
+    )
+    assert collectors.perf
+    # Starts perf.
+    list(collectors.collect())
+    own = ExporterMetrics()
+    now = recording.start
+    changes = Journal(ChangesConfig(), None, clock=Clock(lambda: now, lambda: now))
+    watcher = HostWatcher(str(directory / "proc"), str(directory / "sys"))
+    try:
+        for number in range(SCRAPES):
+            if number == SMALL_PAGES:
+                machine.after(directory)
+            _counts_more(collectors.perf)
+            now += INTERVAL
+            changes.on_snapshot("", replace(watcher.take_snapshot(), at=now, monotonic=now))
+            changes._take_pending()
+            recording.take(ALWAYS, lambda: [*own.families(), *collectors.collect(), *host_families(changes)])
+    finally:
+        collectors.close()
+    return recording
+
+
+def _counts_more(perf: PerfCollector) -> None:
+    """Wait until perf has counted for another interval."""
+    with perf.changed:
+        counted = perf.counted_seconds
+        assert perf.changed.wait_for(lambda: perf.counted_seconds > counted, START)
