@@ -6,7 +6,7 @@ PATH=$PWD/.venv/bin:$PATH
 
 # Find files of the project, without those that tools create.
 ours() {
-    find . -type d \( -name .venv -o -name .git -o -name .demo -o -name .bench \) -prune -o "$@" -type f -print
+    find . -type d \( -name .venv -o -name .git -o -name .demo \) -prune -o "$@" -type f -print
 }
 
 ruff check --quiet .

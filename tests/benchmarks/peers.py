@@ -1,4 +1,4 @@
-"""What is measured beside each other: exporters that run, and a floor in C over the same driver."""
+"""What is measured beside each other: exporters that run."""
 
 import os
 import socket
@@ -6,17 +6,13 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import psutil
-import pytest
 from tests.benchmarks.scraping import Caller, Cost, cpu_seconds, series_of
 from tests.paths import REPOSITORY
 from tests.programs import eventually
 
-BUILT = REPOSITORY / ".bench"
 HOST = "127.0.0.1"
-ODBC = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={HOST};PORT={{port}};UID={{user}};PWD={{password}};ClientCharset=UTF-8"
 
 
 @dataclass
@@ -46,36 +42,6 @@ class Peer:
         """Resident bytes of its processes, summed: what they share counts for each."""
         processes = [self.process, *self.process.children(recursive=True)]
         return sum(process.memory_info().rss for process in processes)
-
-
-@dataclass
-class Floor:
-    """The C program: measures itself, so that no HTTP and no process stands between."""
-
-    name: str
-    process: "subprocess.Popen[str]"
-
-    def measure(self) -> Cost:
-        """One reading of the table."""
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        _, wall, cpu = self.process.stdout.readline().split()
-        return Cost(float(wall), float(cpu), 0, 0)
-
-
-@contextmanager
-def floor_of(server: int, batch: str, user: str, password: str, *text: str) -> Iterator[Floor]:
-    """Bound fetch of the rows of a batch of selects in C. text: a file, see floor.c."""
-    BUILT.mkdir(exist_ok=True)
-    command = ["gcc", "-O2", "-o", str(BUILT / "floor"), str(Path(__file__).with_name("floor.c")), "-lodbc"]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as problem:
-        pytest.skip(f"floor.c cannot be compiled here: {problem}")
-    odbc = ODBC.format(port=server, user=user, password=password)
-    with program(str(BUILT / "floor"), odbc, batch, *text) as process:
-        yield Floor("floor (C)", process)
 
 
 @contextmanager

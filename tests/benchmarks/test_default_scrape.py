@@ -1,27 +1,21 @@
-"""The default scrape of a server, beside exporters that everybody knows and a floor in C, on the same machine."""
+"""The default scrape of a server, beside node_exporter on the same machine."""
 
 import os
 import re
 import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
-from tests.benchmarks.peers import HOST, Floor, Peer, await_port, floor_of, program
-from tests.benchmarks.scraping import Measured, in_turn, show
+from tests.benchmarks.peers import HOST, Peer, await_port, program
+from tests.benchmarks.scraping import in_turn, show
 from tests.exporter.many_databases import many_databases
 from tests.exporter.running_exporter import exporter
 from tests.ports import free_block
-
-from ase_exporter.ase.connection import Connection, Endpoint
-from ase_exporter.catalogue import load_catalogue, plan, read_facts
 
 ROUNDS = int(os.environ.get("ROUNDS", "200"))
 USER, PASSWORD = "watch", "simulated"
@@ -35,7 +29,6 @@ DATABASES = (10, 300, 1_000)
 # The first two words of a name say what a series is about; what the exporter reads for it.
 GROUP = re.compile(rb"(?m)^(ase_[a-z]+)")
 READ = tuple(f"ase_exporter_{name}".encode() for name in ("rows_", "received_", "scrapes_", "series_cut"))
-NUMBER = re.compile(rb"(?m)^([^#].* )\S+$")
 
 
 @pytest.mark.timeout(1800)
@@ -43,22 +36,10 @@ def test_a_server_of_128_engines_beside_node_exporter(tmp_path: Path) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(moving(SCENARIO, tmp_path))
         first = stack.enter_context(ours(tmp_path, OURS, server))
-        still = stack.enter_context(simulator(SCENARIO, "--frozen"))
-        text = tmp_path / "template"
-        text.write_bytes(NUMBER.sub(rb"\1" + b"\x01", first.answer().partition(b"\r\n\r\n")[2]))
-        statements = default_statements(server)
-        running: list[Measured] = [
-            first,
-            stack.enter_context(ours(tmp_path, f"{OURS}, server that stands still", still)),
-            stack.enter_context(node_exporter()),
-        ]
-        # Without a C compiler and unixODBC's headers, the floor is left out.
-        with suppress(pytest.skip.Exception):
-            for name, file in (("floor (C), rows thrown away", None), ("floor (C), same text", text)):
-                running.append(stack.enter_context(floor(server, statements, name, file)))
+        running = [first, stack.enter_context(node_exporter())]
         costs = in_turn(running, ROUNDS)
-        memory = {peer.name: peer.memory() for peer in running if isinstance(peer, Peer)}
-    show(f"The default scrape, 128 engines, {len(statements)} statements", costs, memory)
+        memory = {peer.name: peer.memory() for peer in running}
+    show("The default scrape, 128 engines", costs, memory)
     assert memory[OURS] <= MAX_MEMORY
 
 
@@ -120,34 +101,6 @@ def ours(directory: Path, name: str, server: int) -> Iterator[Peer]:
     with exporter(own, yaml.safe_dump(configuration)) as running:
         listens = int(running.url.rpartition(":")[2])
         yield Peer(name, listens, "/probe?target=large", psutil.Process(running.process.pid))
-
-
-def default_statements(server: int) -> list[str]:
-    """The statements of a default scrape of that server, without collectors that have an interval of their own."""
-    catalogue, found = load_catalogue(())[0], list[str]()
-
-    def read() -> None:
-        deadline = time.monotonic() + 60
-        connection = Connection.open(Endpoint(HOST, server), USER, PASSWORD, deadline=deadline)
-        facts = read_facts(lambda sql: connection.query(sql, deadline))
-        for collector in plan(catalogue, facts):
-            if collector.available and not collector.interval:
-                found.append(collector.statement)
-        connection.close()
-
-    # Nothing of the driver may run on the main thread.
-    thread = threading.Thread(target=read)
-    thread.start()
-    thread.join()
-    assert found
-    return found
-
-
-@contextmanager
-def floor(server: int, statements: list[str], name: str, text: Path | None = None) -> Iterator[Floor]:
-    """The statements as one batch in C. text: an answer without its numbers, to be written with them."""
-    with floor_of(server, "\n".join(statements), USER, PASSWORD, *([str(text)] if text else [])) as made:
-        yield replace(made, name=name)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.paths import REPOSITORY
 
-HIDDEN = {".venv", ".git", ".demo", ".bench", "build", "dist", "node_modules"}
+HIDDEN = {".venv", ".git", ".demo", "build", "dist", "node_modules"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
