@@ -6,11 +6,9 @@ import logging
 import resource
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import uvicorn
 
@@ -18,8 +16,7 @@ from ase_exporter import malloc
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.auth import BasicAuth
-from ase_exporter.web.listener import Listener, max_connections
-from ase_exporter.web.request_timeout import MAX_HEAD, HeadLimit, RequestTimeoutProtocol
+from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol, max_connections
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import WriteAccess
 from ase_exporter.workers import loading
@@ -30,7 +27,12 @@ log = logging.getLogger(__name__)
 SHUTDOWN_SECONDS = 2
 # Seconds. Longer than the usual scrape intervals, since Prometheus reuses its connections.
 KEEP_ALIVE = 75
-MAX_DESCRIPTORS = 65536
+# A TLS handshake takes 256 KiB, and asyncio waits a minute for it.
+MAX_DESCRIPTORS = 8192
+# Bytes of the request line and all headers, as far as they arrive in pieces.
+MAX_HEAD = 16 * 1024
+# Connections that wait to be accepted; as many are accepted at once.
+BACKLOG = 64
 
 
 class _Server(uvicorn.Server):
@@ -40,22 +42,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Install no handlers."""
         yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the application, then accept connections. Replaces asyncio's server by our listener."""
-        await self.lifespan.startup()
-        if self.lifespan.should_exit:
-            sys.exit(3)
-        config = self.config
-
-        def make_protocol() -> RequestTimeoutProtocol:
-            return RequestTimeoutProtocol(config, self.server_state, self.lifespan.state)
-
-        limit = max_connections()
-        listeners = [Listener(each, make_protocol, config.ssl, limit) for each in sockets or ()]
-        # uvicorn closes them and waits for them.
-        self.servers = cast("list[asyncio.base_events.Server]", listeners)
-        self.started = True
 
     def stop(self) -> None:
         """Stop when all requests are answered, after SHUTDOWN_SECONDS at the latest."""
@@ -118,8 +104,9 @@ async def _serve(
     app = BasicAuth(
         create_app(exporter, access), web_config, partial(exporter.metrics.count_response, "", 401)
     )
+    RequestTimeoutProtocol.max_connections = max_connections()
     settings = uvicorn.Config(
-        HeadLimit(app),
+        OneLength(app),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -128,6 +115,7 @@ async def _serve(
         http=RequestTimeoutProtocol,
         h11_max_incomplete_event_size=MAX_HEAD,
         timeout_keep_alive=KEEP_ALIVE,
+        backlog=BACKLOG,
         ws="none",
     )
     settings.load()

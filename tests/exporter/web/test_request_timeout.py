@@ -1,16 +1,52 @@
-"""The request timeout closes connections of slow callers."""
+"""Connections of slow callers end, connections without a request make room, and requests have one length."""
 
 import asyncio
+import contextlib
 import logging
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.exporter.web.test_listener import listening
+import uvicorn
+from starlette.responses import PlainTextResponse
 
-from ase_exporter.web.request_timeout import RequestTimeoutProtocol
+from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol
+from ase_exporter.web.server import MAX_HEAD
 
 pytestmark = pytest.mark.anyio
+Address = tuple[str, int]
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@asynccontextmanager
+async def listening(
+    body: bytes = b"hello", protocol_class: type[RequestTimeoutProtocol] = RequestTimeoutProtocol
+) -> AsyncIterator[Address]:
+    """A server that answers every request with that body, for at most a minute."""
+    config = uvicorn.Config(
+        OneLength(PlainTextResponse(body)),
+        log_config=None,
+        lifespan="off",
+        h11_max_incomplete_event_size=MAX_HEAD,
+    )
+    config.load()
+    state = uvicorn.server.ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: protocol_class(config, state, {}), "127.0.0.1", 0)
+    try:
+        async with asyncio.timeout(60):
+            yield server.sockets[0].getsockname()
+    finally:
+        server.close()
+        for connection in list(state.connections):
+            connection.transport.abort()
+        await server.wait_closed()
+
+
+async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    writer.write(REQUEST)
+    return await reader.readuntil(b"hello")
 
 
 @asynccontextmanager
@@ -29,11 +65,12 @@ async def connected(
 )
 async def test_a_request_that_does_not_come_closes_the_connection(sent: bytes) -> None:
     class ShortTimeout(RequestTimeoutProtocol):
-        request_seconds = 0.2
+        seconds = 0.2
 
     async with connected(ShortTimeout) as (reader, writer):
         writer.write(sent)
-        assert await reader.read() == b""
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
 
 
 async def test_a_second_request_that_trickles_closes_the_connection_too() -> None:
@@ -43,9 +80,10 @@ async def test_a_second_request_that_trickles_closes_the_connection_too() -> Non
     async with connected(ShortTimeout) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert await reader.readuntil(b"hello")
-        ShortTimeout.request_seconds = 0.2
+        ShortTimeout.seconds = 0.2
         writer.write(b"GET /")
-        assert await reader.read() == b""
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
 
 
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -62,7 +100,8 @@ async def test_a_bad_chunk_is_one_line_and_closes_the_connection(
         if answered_first:
             assert await reader.readuntil(b"hello")
             writer.write(chunk)
-        await reader.read()
+        with contextlib.suppress(ConnectionResetError):
+            await reader.read()
     assert [(record.message, record.exc_info) for record in caplog.records] == [
         ("Invalid HTTP request received.", None)
     ]
@@ -75,3 +114,45 @@ async def test_a_request_with_two_lengths_is_refused_and_closes_the_connection()
         said = await reader.read()
         assert said.startswith(b"HTTP/1.1 400 ")
         assert said.count(b"HTTP/1.1 ") == 1
+
+
+async def test_connections_without_a_request_make_room_and_served_ones_stay() -> None:
+    class FewConnections(RequestTimeoutProtocol):
+        max_connections = 5
+
+    async with listening(protocol_class=FewConnections) as address:
+        served = await asyncio.open_connection(*address)
+        assert await ask(*served)
+        crowd = [await asyncio.open_connection(*address) for _ in range(20)]
+        assert await ask(*await asyncio.open_connection(*address))
+        # The oldest of the crowd had to go.
+        with contextlib.suppress(ConnectionResetError):
+            assert await crowd[0][0].read() == b""
+        assert await ask(*served)
+
+
+async def test_a_caller_that_does_not_read_is_disconnected() -> None:
+    lost = asyncio.Event()
+
+    class ShortTimeout(RequestTimeoutProtocol):
+        seconds = 0.2
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    async with listening(body=b"x" * (32 << 20), protocol_class=ShortTimeout) as address:
+        with socket.socket() as slow:
+            slow.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(slow, address)
+            await loop.sock_sendall(slow, REQUEST)
+            await lost.wait()
+
+
+async def test_after_a_head_that_is_too_large_the_connection_ends() -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 4 * MAX_HEAD)
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"connection: close" in answer.lower()
