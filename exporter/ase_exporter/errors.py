@@ -9,8 +9,8 @@ from ase_exporter.untrusted.redaction import redact
 class AseExporterError(Exception):
     """Base class of all exceptions of this package. Their texts may come from servers: secrets are redacted."""
 
-    def __str__(self) -> str:
-        return redact(super().__str__())
+    def __init__(self, text: str) -> None:
+        super().__init__(redact(text))
 
 
 class UserError(AseExporterError):
@@ -21,7 +21,7 @@ class UserError(AseExporterError):
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
-        self.lines = tuple(map(redact, lines))
+        self.lines = tuple(str(self).split("\n"))
 
 
 class MissingExtraError(UserError):

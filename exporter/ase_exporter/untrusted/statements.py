@@ -3,7 +3,7 @@
 import re
 
 from ase_exporter.untrusted.entry import one_line
-from ase_exporter.untrusted.redaction import redact_name
+from ase_exporter.untrusted.redaction import redact
 
 # Characters of a statement that are shown; what is behind them is not even looked at.
 MAX_STATEMENT = 2000
@@ -50,10 +50,10 @@ def _placeholder(match: re.Match[str]) -> str:
 
 def program_name(text: str) -> str:
     """The name of a program as one line, without arguments that may hold a password, at most MAX_PROGRAM characters."""
-    name = _SECRET.sub(HIDDEN, _KEY.sub(HIDDEN, _ASSIGNED.sub(HIDDEN, redact_name(text.strip()))))
+    name = _SECRET.sub(HIDDEN, _KEY.sub(HIDDEN, _ASSIGNED.sub(HIDDEN, redact(text.strip()))))
     return one_line(name)[:MAX_PROGRAM]
 
 
 def login_name(text: str) -> str:
     """The name of a login or a client's host as one line, without what may be a password that was typed into it."""
-    return one_line(_OF_NAME.sub(rf"\1{HIDDEN}", redact_name(text.strip())))
+    return one_line(_OF_NAME.sub(rf"\1{HIDDEN}", redact(text.strip())))
