@@ -133,7 +133,7 @@ def test_descriptors_that_others_use_up_cost_little_cpu_and_few_lines(
         used = front.num_fds()
         resource.prlimit(front.pid, resource.RLIMIT_NOFILE, (used, 4096))
         before = sum(front.cpu_times()[:2])
-        for _ in range(100):
+        for _ in range(50):
             crowd.enter_context(socket.create_connection((host, int(port))))
         running.wait_for("Too many open files")
         time.sleep(8)
