@@ -1,15 +1,15 @@
-"""`ase-exporter setup`: from an ASE to a configuration that works, and the files for Prometheus and Grafana."""
+"""`ase-exporter setup`: from an ASE to a configuration that works, and the files for Prometheus and Grafana.
+
+Everything is checked before anything is written, and no file that is there already is changed.
+"""
 
 import grp
 import os
 import re
-import stat
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -23,11 +23,9 @@ from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.assets import rule_texts, shipped_files
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
-from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.config import Auth, Config, Target, yaml_files
+from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
-from ase_exporter.untrusted.redaction import remember
 
 _SECONDS = 30.0
 _LOGIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,29}")
@@ -39,88 +37,64 @@ def setup(
     user: str | None = None,
     password: bool = False,
     password_file: Path | None = None,
-    admin: str | None = None,
-    admin_password_file: Path | None = None,
-    yes: bool = False,
     interval: float = 15.0,
-    prometheus: str = "",
     output: Path | None = None,
 ) -> None:
     name = target or os.environ.get("DSQUERY") or _ask("Server, or HOST:PORT")
-    server = named_target(Config(), name)
-    user = user or os.environ.get("ASE_USER") or "ase_exporter"
     folder = (output or _usual_directory()).absolute()
-    secret = password_file.absolute() if password_file else folder / f"{server.name}.password"
-    auth = Auth(user=user, password=_password(user, secret, new=password, own=password_file is None))
     file = folder / "exporter.yaml"
-    configuration = _with_prometheus(file, _configuration(file, server, user, secret), prometheus)
-    administrator = _Administrator(server, admin, admin_password_file, yes)
-    report = _prepare(server, auth, administrator)
-    if password_file is None:
-        _write(folder, {secret.name: f"{auth.password}\n"}, private=True)
-    _write(folder, {file.name: configuration})
-    _write(folder / "rules", rule_texts(interval))
-    _write(folder / "dashboards", shipped_files("dashboards"))
-    scraping = (assets.directory("prometheus") / "prometheus.yml").read_text(encoding="utf-8")
-    scraping = scraping.replace("../../alerts/rules/", "rules/").replace("15s", f"{interval:g}s")
-    _write(folder, {"prometheus.yml": scraping})
-    serve = "ase-exporter serve" + ("" if config.find_file() == file else f" --config.file={file}")
-    if report is None:
-        print(
-            "\nAn administrator runs the SQL above, with the password in place of CHANGE_ME. Then run setup again."
-        )
+    known = config.load(file) if os.path.lexists(file) else Config()
+    server, is_known = _server(known, name)
+    secret = password_file.absolute() if password_file else folder / f"{server.name}.password"
+    if is_known:
+        auth = known.auth[server.auth]
+        if (user and user != auth.user) or (password_file and secret != auth.password_file) or password:
+            raise UserError(f"{file}: target {server.name} has another login or password file")
+    else:
+        user = user or os.environ.get("ASE_USER") or "ase_exporter"
+        auth = Auth(user=user, password=_password(user, secret, new=password, own=password_file is None))
+    report = _check(server, auth)
+    print_check(report)
+    print()
+    addition = "" if is_known else _addition(server, auth.user, secret)
+    groups = _generated(folder, interval)
+    if addition and not os.path.lexists(file):
+        groups.insert(0, _Files(folder, {file.name: f"# From `ase-exporter setup`.\n{addition}"}))
+        addition = ""
+    if not is_known and password_file is None:
+        groups.insert(0, _Files(folder, {secret.name: f"{auth.password}\n"}, private=True))
+    for group in groups:
+        group.examine()
+    for group in groups:
+        group.write()
+    option = "" if config.find_file() == file else f" --config.file={file}"
+    if addition:
+        print(f"\nAdd this to {file}, which is never changed here:\n\n{addition}\nand then:")
+    else:
+        print("\nNext:")
+    print(f"  ase-exporter serve{option}\n  prometheus --config.file={folder}/prometheus.yml\n", flush=True)
+    if not addition:
+        from ase_exporter.commands.top import top
+
+        top(config_file=file, targets=[server.name], once=True)
+    if addition or not report.is_good:
         raise typer.Exit(1)
-    print(f"\nNext:\n  {serve}\n  prometheus --config.file={folder}/prometheus.yml\n", flush=True)
-    from ase_exporter.commands.top import top
-
-    top(config_file=file, targets=[server.name], once=True)
-    if not report.is_good:
-        raise typer.Exit(1)
 
 
-@dataclass
-class _Administrator:
-    """Who may run SQL on the server: the login of --admin, or of an answer at the terminal."""
-
-    target: Target
-    name: str | None
-    password_file: Path | None
-    yes: bool
-    auth: Auth | None = None
-
-    def run(self, batches: Sequence[str], password: str = "") -> bool:
-        """Print SQL and, if that is wanted, run it with a password for CHANGE_ME. False if it was not run."""
-        print("", *(f"{batch}\ngo" for batch in batches), sep="\n", flush=True)
-        if self.name is None and sys.stdin.isatty():
-            self.name = _ask("Login that runs this now, such as sa (- for none)").strip("-")
-        if not self.name or not (self.yes or (sys.stdin.isatty() and typer.confirm("Run it now?"))):
-            return False
-        if self.auth is None and self.password_file:
-            self.auth = Auth(user=self.name, password_file=self.password_file)
-        auth = self.auth = self.auth or Auth(
-            user=self.name, password=ask_password(self.name, "--admin-password-file")
-        )
-        # Not by sql_literal, whose error would show it. A message may repeat it as it is in the statement.
-        quoted = password.replace("'", "''")
-        remember(quoted)
-        off_main_thread(lambda: self._run([batch.replace("CHANGE_ME", quoted) for batch in batches], auth))
-        return True
-
-    def _run(self, batches: Sequence[str], auth: Auth) -> None:
-        try:
-            opened = _open(self.target, auth)
-        except DatabaseError as error:
-            raise UserError(f"--admin {auth.user}: {error}") from error
-        with closing(opened) as connection:
-            for batch in batches:
-                try:
-                    connection.query(batch, time.monotonic() + _SECONDS)
-                except DatabaseError as error:
-                    print(f"ase-exporter: {error}", file=sys.stderr)
+def _server(known: Config, name: str) -> tuple[Target, bool]:
+    """The server of that name, and whether the configuration has it: by that name, or by its address."""
+    for each in known.targets:
+        if each.name == name:
+            return each, True
+    server = named_target(Config(), name)
+    for each in known.targets:
+        if (each.host, each.port) == (server.host, server.port):
+            return each, True
+    return server, False
 
 
-def _prepare(server: Target, auth: Auth, administrator: _Administrator) -> TargetReport | None:
-    """What `check` finds, after the SQL was run or declined; None if there is no such login yet. Raises UserError."""
+def _check(server: Target, auth: Auth) -> TargetReport:
+    """What `check` finds. Raises UserError, and Exit with the SQL for the login if the server refuses it."""
     try:
         off_main_thread(lambda: _open(server, auth)).close()
     except DatabaseError as error:
@@ -130,22 +104,10 @@ def _prepare(server: Target, auth: Auth, administrator: _Administrator) -> Targe
             raise UserError(
                 f"-U {auth.user}: {error}; expected letters, digits and _ for a new login"
             ) from error
-        print(f"{server.name}: {error}. This creates the login:")
-        script = shipped_files("sql")["create_login.sql"].replace("ase_exporter", auth.user)
-        batches = [batch.strip() for batch in re.split(r"(?m)^(?:go *|--.*)$", script) if batch.strip()]
-        if not administrator.run(batches, auth.password or ""):
-            return None
-    report = _check(server, auth)
-    missing = {remedy: gap.cause for gap in report.gaps for remedy in gap.remedies}
-    if missing:
-        print(f"{server.name}: this lets the login read everything:")
-        if administrator.run([f"-- {cause}\n{remedy}" for remedy, cause in missing.items()]):
-            report = _check(server, auth)
-    print_check(report)
-    return report
-
-
-def _check(server: Target, auth: Auth) -> TargetReport:
+        print(f"{server.name}: {error}. Nothing was written. An administrator creates the login with:\n")
+        print(shipped_files("sql")["create_login.sql"].replace("ase_exporter", auth.user))
+        print("Then run setup again.")
+        raise typer.Exit(1) from None
     configuration = Config(targets=(server,), auth={server.auth: auth})
     checking = TargetCheck(configuration, server, load_catalogue()[0], everything=False, timeout=_SECONDS)
     return off_main_thread(checking.report)
@@ -181,93 +143,93 @@ def _usual_directory() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "ase-exporter"
 
 
-def _configuration(file: Path, target: Target, user: str, secret: Path) -> str:
-    """The text of exporter.yaml with the server in it. Raises UserError if it has another one of that name."""
+def _addition(target: Target, user: str, secret: Path) -> str:
+    """The lines of a configuration for one server."""
     settings = {"name": target.name, "host": target.host, "port": target.port, "auth": target.name}
     login = {target.name: {"user": user, "password_file": str(secret)}}
-    new = {"targets:\n": _yaml([settings]), "auth:\n": _yaml(login)}
-    try:
-        text = read_text(file)
-    except FileNotFoundError:
-        text = ""
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror}") from error
-    if text in ("", shipped_files("config")["exporter.yaml"]):
-        return "# From `ase-exporter setup`.\n" + "".join(key + lines for key, lines in new.items())
-    known = config.load(file)
-    for each in known.targets:
-        if each.name == target.name:
-            auth = known.auth[each.auth]
-            if (each.host, each.port) == (target.host, target.port) and auth == Auth(
-                user=user, password_file=secret
-            ):
-                return text
-            raise UserError(f"{file}: target {each.name} has another address, login or password file")
-    text = f"\n{text}"
-    for key, lines in new.items():
-        text = text.replace(f"\n{key}", f"\n{key}{lines}", 1)
-    with suppress(UserError):
-        if any(each.name == target.name for each in yaml_files.parse(text, Config, str(file)).targets):
-            return text[1:]
-    raise UserError(f"{file}: expected lists below `targets:` and `auth:`, to which to add {new}")
-
-
-def _with_prometheus(file: Path, text: str, url: str) -> str:
-    """The text of exporter.yaml with the Prometheus of an option or an answer."""
-    if known := yaml_files.parse(text, Config, str(file)).verdicts:
-        if url and url != known.prometheus:
-            raise UserError(f"{file}: verdicts has another Prometheus than --prometheus")
-        return text
-    if not url and sys.stdin.isatty():
-        url = _ask("URL of Prometheus, for findings on the first page (- for none)").strip("-")
-    if not url:
-        return text
-    if "@" in url:
-        raise UserError(f"--prometheus: expected a URL without a password, which all may read in {file}")
-    Prometheus(url).close()  # a bad URL is an error here, a server that is down is not
-    return text + yaml.safe_dump({"verdicts": {"prometheus": url}}, default_flow_style=None)
+    return "".join(
+        f"{key}:\n" + "".join(f"  {line}\n" for line in _yaml(value).splitlines())
+        for key, value in (("targets", [settings]), ("auth", login))
+    )
 
 
 def _yaml(value: object) -> str:
-    lines = yaml.safe_dump(value, sort_keys=False, default_flow_style=None, width=1000).splitlines()
-    return "".join(f"  {line}\n" for line in lines)
+    return yaml.safe_dump(value, sort_keys=False, default_flow_style=None, width=1000)
 
 
-def _write(directory: Path, files: Mapping[str, str], *, private: bool = False) -> None:
-    """Write files that differ, and say so. private: only their owner may read them, and a service's group."""
-    changed = 0
-    for name, text in files.items():
+def _generated(folder: Path, interval: float) -> "list[_Files]":
+    """Rules, dashboards and Prometheus's configuration, for a scrape interval in seconds. Raises UserError."""
+    scraping = (assets.directory("prometheus") / "prometheus.yml").read_text(encoding="utf-8")
+    scraping = scraping.replace("../../alerts/rules/", "rules/").replace("15s", f"{interval:g}s")
+    return [
+        _Files(folder / "rules", rule_texts(interval)),
+        _Files(folder / "dashboards", shipped_files("dashboards")),
+        _Files(folder, {"prometheus.yml": scraping}),
+    ]
+
+
+@dataclass
+class _Files:
+    """Files of a directory, by name, that belong together. private: only their owner may read them, and a service's
+    group."""
+
+    directory: Path
+    texts: dict[str, str]
+    private: bool = False
+    _missing: list[str] = field(default_factory=list)
+    _different: list[str] = field(default_factory=list)
+
+    def examine(self) -> None:
+        """Find out which are there. Raises UserError if one is no file or could not be written."""
+        for name, text in self.texts.items():
+            path = self.directory / name
+            try:
+                if read_text(path) != text:
+                    self._different.append(name)
+            except FileNotFoundError:
+                if os.path.lexists(path):
+                    raise self._error(name, "it is a link to nothing") from None
+                self._missing.append(name)
+            except OSError as error:
+                raise self._error(name, error.strerror) from error
+        if self._different and self.private:
+            raise self._error(self._different[0], "it has another password: change it there, or leave out -P")
+        if self._missing:
+            above = next(path for path in (self.directory, *self.directory.parents) if os.path.lexists(path))
+            if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+                raise self._error(self._missing[0], f"{above} is no directory that may be written to")
+
+    def write(self) -> None:
+        """Write those that are missing, unless another one differs, and say so. Raises UserError."""
+        if not self._different:
+            for name in self._missing:
+                try:
+                    self._create(self.directory / name, self.texts[name])
+                except OSError as error:
+                    raise self._error(name, error.strerror) from error
+        shown = self.directory if len(self.texts) > 1 else self.directory / next(iter(self.texts))
+        if self._different:
+            which = f" ({len(self._different)} of {len(self.texts)} files)" if len(self.texts) > 1 else ""
+            print(f"{shown}: left as it is, which is not what setup writes{which}: remove it to get that")
+        else:
+            print(f"{shown}: {'written' if self._missing else 'unchanged'}")
+
+    def _create(self, path: Path, text: str) -> None:
+        """Write a new file whole or, on a full disk say, not at all. Raises OSError."""
+        for directory in reversed([each for each in path.parents if not each.exists()]):
+            directory.mkdir(0o755)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600 if self.private else 0o644)
         try:
-            changed += _replace(directory / name, text, private)
-        except OSError as error:
-            raise UserError(f"--output {directory}: {name}: {error.strerror}") from error
-    many = f" ({changed} of {len(files)} files)" if len(files) > 1 else f"/{next(iter(files))}"
-    print(f"{directory}{many}: {'written' if changed else 'unchanged'}")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as new:
+                if self.private:
+                    with suppress(KeyError, PermissionError):
+                        os.fchown(descriptor, -1, grp.getgrnam("ase-exporter").gr_gid)
+                        os.fchmod(descriptor, 0o640)
+                new.write(text)
+        except OSError:
+            path.unlink()
+            raise
 
-
-def _replace(path: Path, text: str, private: bool) -> bool:
-    """Give a file this text, whole or, on a full disk say, not at all. Returns False if it has it. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # What a link leads to is replaced, and the link stays.
-    path = path.resolve()
-    old = path.stat() if path.exists() else None
-    if old and read_text(path) == text and not (private and old.st_mode & 0o007):
-        return False
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(descriptor)
-    new = Path(name)
-    try:
-        new.write_text(text, encoding="utf-8")
-        with suppress(KeyError, PermissionError):
-            if private:
-                os.chown(new, -1, grp.getgrnam("ase-exporter").gr_gid)
-                new.chmod(0o640)
-            elif old:
-                os.chown(new, old.st_uid, old.st_gid)
-        if not private:
-            new.chmod(stat.S_IMODE(old.st_mode) if old else 0o644)
-        new.replace(path)
-    except OSError:
-        new.unlink()
-        raise
-    return True
+    def _error(self, name: str, problem: str | None) -> UserError:
+        return UserError(f"--output {self.directory}: {name}: {problem}")

@@ -5,6 +5,7 @@ import pty
 import re
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,12 +24,9 @@ from tests.exporter.simulated import run as simulated
 from tests.programs import START
 
 from ase_exporter import config
-from ase_exporter.ase.database_error import DatabaseError
 from ase_exporter.assets import load_yaml
 from ase_exporter.commands import setup, top
 from ase_exporter.commands.assets import rule_texts
-from ase_exporter.config import Auth, Target
-from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
 
 PASSWORD = "a new pass'word"
@@ -53,10 +51,24 @@ def environment(server: Simulated, tmp_path: Path) -> dict[str, str]:
     """An interfaces file that names the server, files of passwords, and nothing of the machine's own configuration."""
     host, port = server.address
     (tmp_path / "interfaces").write_text(f"PROD1\n\tquery tcp ether {host} {port}\n")
-    (tmp_path / "sa").write_text(server.password)
+    (tmp_path / "monitor").write_text(server.password)
     (tmp_path / "own").write_text(PASSWORD)
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return kept | {"SYBASE": str(tmp_path), "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")}
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules for an interval take a second, and so does `top --once`: the rules are read once, and `top` not run."""
+    monkeypatch.setattr(setup, "rule_texts", cache(rule_texts))
+    monkeypatch.setattr(top, "top", lambda **_: None)
+
+
+def files(directory: Path) -> dict[str, str]:
+    """The texts of all files in a directory, by path."""
+    return {
+        str(path.relative_to(directory)): path.read_text() for path in directory.rglob("*") if path.is_file()
+    }
 
 
 # The command, with a shorter wait between the two samples of `top --once`.
@@ -117,104 +129,126 @@ class Terminal:
 
 
 def test_from_nothing_to_top_without_a_terminal(
-    run: Run,
-    environment: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    closed_port: int,
+    run: Run, environment: dict[str, str], running: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(top, "ONCE_INTERVAL", 3.0)
-    # The rules for an interval take a second.
     monkeypatch.setattr(setup, "rule_texts", cache(rule_texts))
-    out, prometheus = tmp_path / "out", f"http://127.0.0.1:{closed_port}"
+    out = tmp_path / "out"
     words = f"setup -S PROD1 --login-password-file {tmp_path}/own -o {out} --interval 30s"
-    arguments = tuple(words.split())
-    refused = run(*arguments, **environment)
+    refused = run(*words.split(), **environment)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "Nothing was written. An administrator creates the login with:" in refused.stdout
     assert "exec sp_addlogin 'ase_exporter', 'CHANGE_ME', 'master'\ngo" in refused.stdout
     assert PASSWORD not in refused.stdout
+    assert not out.exists()
 
-    admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/sa", "--yes")
-    done = run(*arguments, *admin, "--prometheus", prometheus, **environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "No metric is missing." in done.stdout
-    assert "Time goes to:" in done.stdout or "CPU busy" in done.stdout
+    # The administrator creates the login, whose SQL is in the answer, and does not yet do what monitoring needs.
+    with running.login("sa") as query:
+        script = refused.stdout.partition("use master\n")[2].partition("Then run setup again")[0]
+        for batch in script.replace("CHANGE_ME", PASSWORD.replace("'", "''")).split("\ngo\n")[:-1]:
+            query(batch)
+    lacking = run(*words.split(), **environment)
+    assert lacking.returncode == 1
+    assert "exec sp_configure 'enable spinlock monitoring', 1\ngo" in lacking.stdout
+    assert "Time goes to:" in lacking.stdout or "CPU busy" in lacking.stdout
     (target,) = load_yaml((out / "exporter.yaml").read_text())["targets"]
     assert target["name"] == "PROD1"
-    assert config.load(out / "exporter.yaml").verdicts == VerdictConfig(prometheus=prometheus)
     assert load_yaml((out / "prometheus.yml").read_text())["global"]["scrape_interval"] == "30s"
     assert list((out / "rules").iterdir()) and list((out / "dashboards").iterdir())
 
-    # What follows it was seen above.
-    monkeypatch.setattr(top, "top", lambda **_: None)
-    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-    again = run(*arguments, "--prometheus", prometheus, **environment)
+    before = files(out)
+    with running.login("sa") as query:
+        query("exec sp_configure 'enable spinlock monitoring', 1")
+    again = run(*words.split(), **environment)
     assert again.returncode == 0
+    assert "No metric is missing." in again.stdout
     assert "written" not in again.stdout
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
-
-    # A second server is added, below the first one's lines and comments.
-    (out / "exporter.yaml").write_text((out / "exporter.yaml").read_text() + "# mine\n")
-    address = (tmp_path / "interfaces").read_text().split()[-2:]
-    second = run("setup", "-S", ":".join(address), *arguments[3:], **environment)
-    assert second.returncode == 0, second.stderr
-    text = (out / "exporter.yaml").read_text()
-    assert [each["name"] for each in load_yaml(text)["targets"]] == [":".join(address), "PROD1"]
-    assert text.endswith("# mine\n")
+    assert files(out) == before
 
 
-def test_what_goes_wrong_is_one_line(
-    run: Run, environment: dict[str, str], tmp_path: Path, closed_port: int
+def test_another_run_changes_no_file_that_is_there(
+    quick: None, run: Run, environment: dict[str, str], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    arguments = ("setup", "--login-password-file", f"{tmp_path}/own", "-o", str(out))
-    admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/own", "--yes")
+    words = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
+    run(*words, "-S", "PROD1", "--interval", "60s", **environment)
+    (out / "rules" / "mine.rules.yaml").write_text("groups: []\n")
+    (out / "prometheus.yml").unlink()
+    before = files(out)
+    ended = run(*words, "-S", "PROD1", **environment)
+    rules = len(rule_texts(15.0))
+    assert f"{out}/rules: left as it is, which is not what setup writes (" in ended.stdout
+    assert f" of {rules} files): remove it to get that\n{out}/dashboards: unchanged\n" in ended.stdout
+    after = files(out)
+    assert {name: after[name] for name in before} == before
+    assert after.keys() - before.keys() == {"prometheus.yml"}
+
+
+def test_lines_for_another_server_are_printed(
+    quick: None, run: Run, environment: dict[str, str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "exporter.yaml").write_text("# mine\ntargets: []\nauth: {}\n")
+    words = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
+    ended = run(*words, "-S", "PROD1", **environment)
+    assert ended.returncode == 1
+    assert (out / "exporter.yaml").read_text() == "# mine\ntargets: []\nauth: {}\n"
+    lines = ended.stdout.partition("which is never changed here:\n\n")[2].partition("\nand then:")[0]
+    (out / "exporter.yaml").write_text(f"# mine\n{lines}")
+    (known,) = config.load(out / "exporter.yaml").targets
+    assert known.name == "PROD1"
+    # It is known by its address, too.
+    for name in ("PROD1", f"{known.host}:{known.port}"):
+        again = run(*words, "-S", name, **environment)
+        assert "Add this to" not in again.stdout and again.stdout.startswith("PROD1: ")
+    assert (out / "exporter.yaml").read_text() == f"# mine\n{lines}"
+
+
+def test_what_goes_wrong_is_one_line_and_writes_nothing(
+    quick: None, run: Run, environment: dict[str, str], tmp_path: Path, closed_port: int
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
     other = "targets:\n- {name: PROD1, host: other}\nauth:\n  default: {user: a, password_file: /b}\n"
-    judged = other.replace("- {name: PROD1", "  - {name: PROD2") + "verdicts: {prometheus: 'http://other'}\n"
     named = ("-S", "PROD1")
-    for given, text, said in (
-        ((*named, *admin), None, "ase-exporter: --admin sa: Msg 4002: "),
-        (("-S", f"127.0.0.1:{closed_port}"), None, "refused the connection"),
-        ((*named, "--prometheus", "db:9090"), None, "--prometheus: 'db:9090': expected a URL"),
-        ((*named, "--prometheus", "http://a:planted@db:9090"), None, "expected a URL without a password"),
-        (named, other, f"{out}/exporter.yaml: target PROD1 has another address"),
-        ((*named, "--prometheus", "http://db:9090"), judged, "verdicts has another Prometheus than"),
-        (named, "{}", f"{out}/exporter.yaml: expected lists below"),
-        (named, "targets: {", f"{out}/exporter.yaml:1: "),
-        ((), None, "expected -S SERVER, since there is no terminal"),
-    ):
-        if text:
-            out.mkdir(exist_ok=True)
-            (out / "exporter.yaml").write_text(text)
+    cases: tuple[tuple[tuple[str, ...], dict[str, str], str], ...] = (
+        (("-S", f"127.0.0.1:{closed_port}"), {}, "refused the connection"),
+        (named, {"exporter.yaml": other}, f"{out}/exporter.yaml: target PROD1 has another login or password"),
+        (named, {"exporter.yaml": "targets: {"}, f"{out}/exporter.yaml:1: "),
+        (named, {"rules": ""}, f"--output {out}/rules: "),
+        (named, {"prometheus.yml/x": ""}, f"--output {out}: prometheus.yml: Is a directory"),
+        ((), {}, "expected -S SERVER, since there is no terminal"),
+    )
+    for given, there, said in cases:
+        shutil.rmtree(out, ignore_errors=True)
+        for name, text in there.items():
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (out / name).write_text(text)
         ended = run(*arguments, *given, **environment)
         assert ended.returncode == 2, given
         assert said in ended.stderr.splitlines()[-1]
         assert "Traceback" not in ended.stderr
-        assert PASSWORD not in ended.stdout + ended.stderr and "planted" not in ended.stderr
-        assert [path.name for path in out.rglob("*")] == (["exporter.yaml"] if text or out.exists() else [])
+        assert PASSWORD not in ended.stdout + ended.stderr
+        assert (files(out) if out.exists() else {}) == there
 
 
 def test_questions_at_a_terminal(environment: dict[str, str], tmp_path: Path, server: Simulated) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "PROD1.password").touch(0o644)
-    terminal = Terminal(environment, "setup", "-U", "typed", "-P", "-o", f"{tmp_path}/out")
-    for question, answer in (
-        ("Server, or HOST:PORT", "PROD1"),
-        ("Password of typed", PASSWORD),
-        ("URL of Prometheus", "-"),
-        ("Login that runs this now", "sa"),
-        ("Run it now?", "y"),
-        ("Password of sa", server.password),
-        ("Run it now?", "y"),
-    ):
-        terminal.answer(question, answer)
-    assert terminal.end() == 0, terminal.shown
-    assert "No metric is missing." in terminal.shown
-    assert PASSWORD not in terminal.shown
+    before = os.umask(0)
+    try:
+        terminal = Terminal(environment, "setup", "-U", "monitor", "-P", "-o", f"{tmp_path}/new/out")
+    finally:
+        os.umask(before)
+    terminal.answer("Server, or HOST:PORT", "PROD1")
+    terminal.answer("Password of monitor", server.password)
+    assert terminal.end() == 1, terminal.shown
+    assert "exec sp_configure 'enable spinlock monitoring', 1" in terminal.shown
     assert server.password not in terminal.shown
-    secret = tmp_path / "out" / "PROD1.password"
-    assert secret.read_text().strip() == PASSWORD
+    secret = tmp_path / "new" / "out" / "PROD1.password"
+    assert secret.read_text().strip() == server.password
     assert secret.stat().st_mode & 0o077 == 0
+    written = [path for path in (tmp_path / "new", *(tmp_path / "new").rglob("*")) if path != secret]
+    assert not [path for path in written if path.stat().st_mode & 0o022]
 
 
 def test_a_password_on_the_command_line_is_refused_and_not_repeated(run: Run) -> None:
@@ -254,7 +288,7 @@ def test_a_configuration_that_is_found_is_named(
     file.parent.mkdir(parents=True)
     file.write_text(
         f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
-        f"auth: {{default: {{user: monitor, password_file: {tmp_path}/sa}}}}\n"
+        f"auth: {{default: {{user: monitor, password_file: {tmp_path}/monitor}}}}\n"
     )
     ended = run("check", "-S", "ONE", **environment)
     assert ended.stderr == f"ase-exporter: configuration: {file}\n"
@@ -279,49 +313,34 @@ def test_serve_keeps_a_typed_password_out_of_what_ps_shows(
         assert terminal.end() == 0
 
 
-def test_files_are_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    old, private = tmp_path / "exporter.yaml", tmp_path / "PROD1.password"
-    old.write_text("old")
-    old.chmod(0o640)
-    (tmp_path / "link").symlink_to(old)
-    private.write_text("same")
-    private.chmod(0o644)
-    os.mkfifo(tmp_path / "fifo")
+def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    new = setup._Files(tmp_path, {"exporter.yaml": "x" * 10_000})
+    new.examine()
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1]))
     try:
         with pytest.raises(UserError, match=r"--output .*exporter.yaml.*: File too large"):
-            setup._write(tmp_path, {old.name: "x" * 10_000})
+            new.write()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-    assert old.read_text() == "old"
-    said = in_time(lambda: setup._write(tmp_path, {"fifo": "x"}))
-    assert "not a regular file" in said
-    setup._write(tmp_path, {"link": "new"})
-    setup._write(tmp_path, {private.name: "same"}, private=True)
-    assert (old.read_text(), old.stat().st_mode & 0o777) == ("new", 0o640)
-    assert private.stat().st_mode & 0o007 == 0
-    assert sorted(each.name for each in tmp_path.iterdir()) == [
-        "PROD1.password",
-        "exporter.yaml",
-        "fifo",
-        "link",
-    ]
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_message_that_repeats_the_statement_shows_no_password(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Repeating:
-        def query(self, sql: str, _: float) -> None:
-            raise DatabaseError("query_failed", f"Incorrect syntax near {sql}")
-
-        def close(self) -> None:
-            """Nothing is open."""
-
-    monkeypatch.setattr(setup, "_open", lambda *_: Repeating())
-    server = Target(name="PROD1", host="db.example")
-    administrator = setup._Administrator(server, "sa", None, True, Auth(user="sa", password="planted-sa"))
-    assert administrator.run(["exec sp_addlogin 'a', 'CHANGE_ME'"], PASSWORD)
-    shown = "".join(capsys.readouterr())
-    assert "near exec sp_addlogin 'a', '<password>'" in shown
+@pytest.mark.parametrize("kind", ["fifo", "link", "another password", "file for a directory"])
+def test_what_cannot_be_written_is_said_before(kind: str, tmp_path: Path) -> None:
+    directory = tmp_path
+    match kind:
+        case "fifo":
+            os.mkfifo(tmp_path / "a")
+            said = "not a regular file"
+        case "link":
+            (tmp_path / "a").symlink_to("nowhere")
+            said = "a link to nothing"
+        case "another password":
+            (tmp_path / "a").write_text("old")
+            said = "it has another password"
+        case _:
+            (tmp_path / "file").write_text("")
+            directory = tmp_path / "file" / "below"
+            said = "Not a directory"
+    assert said in in_time(lambda: setup._Files(directory, {"a": "x"}, private=True).examine())
