@@ -26,12 +26,11 @@ from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.simulated import reading
 from tests.paths import SHARED
 
-from ase_exporter.analysis.predicted import answer
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.report import markdown
-from ase_exporter.compare.request import Request, windows_around
+from ase_exporter.compare.request import Request, answer, windows_around
 from ase_exporter.compare.statistics import WindowDifference
 from ase_exporter.demo.replay import CACHES, published
 from ase_exporter.rules.intervals import adapted

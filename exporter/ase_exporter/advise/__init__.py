@@ -1,1 +1,1 @@
-"""Advice: what was read of a server and its diagnosis in, statements with arithmetic and predictions out."""
+"""Advice: what was read of a server and its diagnosis in, statements with their ceiling and their price out."""

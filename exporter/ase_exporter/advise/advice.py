@@ -1,13 +1,13 @@
-"""Advice on what the diagnosis finds, spinlocks and everything else: statements that ease it, by predicted gain."""
+"""Advice on what the diagnosis finds, spinlocks and all else: statements, by the time that each finding explains."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Literal
 
 from ase_exporter.advise.bindings import ENGINES_PER_PARTITION, separate_hot_tables
 from ase_exporter.advise.evidence import DataCache, Evidence, SpinlockRates
-from ase_exporter.advise.gain import Load, Slots
 from ase_exporter.advise.remedies import (
     AdviceStep,
     MemscaleFeature,
@@ -26,7 +26,7 @@ from ase_exporter.untrusted.encoders import is_writable, sql_literal
 
 Severity = Literal["severe", "hot", "busy", "quiet"]
 
-# Engines, and the share of all engines, below which nothing that needs a downtime is worth it.
+# Engines, and the share of all engines or of session time, below which nothing that needs a downtime is worth it.
 MIN_ENGINES, MIN_SHARE = 0.5, 0.01
 # Findings of the diagnosis whose remedies are those of the hot spinlocks.
 _ABOUT_SPINLOCKS = ("spinning", "contended")
@@ -38,8 +38,8 @@ _NOTICED_BYTES = 2**20
 class SpinlockFinding:
     """The assessment of one spinlock.
 
-    engines: about how many engines spin on it. protects: the data it protects; current: its setting now; both ''
-    if unknown.
+    engines: about how many engines spin on it. protects: the data it protects; current: its setting now; both '' if
+    unknown.
     """
 
     spinlock: SpinlockRates
@@ -56,35 +56,20 @@ class SpinlockFinding:
         """Whether it needs action."""
         return self.severity in ("severe", "hot")
 
-    @property
-    def gain(self) -> float:
-        """Engines that its steps free, by prediction; 0 without one."""
-        return max((step.gain.engines for step in self.steps if step.gain), default=0.0)
-
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One finding of the diagnosis, and what eases it. spinlocks: those that are hot, if it is about spinlocks.
-
-    explains: seconds per second of session time.
-    """
+    """One finding of the diagnosis, and what eases it. spinlocks: those that are hot, if it is about spinlocks."""
 
     finding: Finding
-    explains: float
     steps: tuple[AdviceStep, ...] = ()
     cautions: tuple[str, ...] = ()
     spinlocks: tuple[SpinlockFinding, ...] = ()
 
-    @property
-    def gain(self) -> float:
-        """Seconds per second that its best step recovers at most; without a prediction, all that it explains."""
-        steps = [*self.steps, *(step for each in self.spinlocks for step in each.steps)]
-        return max((step.gain.sessions for step in steps if step.gain), default=self.explains)
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """causes: what the diagnosis found, what stops work and then the largest predicted gain first.
+    """causes: what the diagnosis found: what stops work, then what explains most session time.
 
     findings: spinlocks, those that burn most CPU first. features: Memscale, where it would help. do_not: general rules.
     """
@@ -97,14 +82,8 @@ class Advice:
 
     @property
     def hot(self) -> list[SpinlockFinding]:
-        """The spinlocks that need action, the largest predicted gain first."""
-        return _by_gain(self.findings)
-
-    @property
-    def steps(self) -> Iterator[AdviceStep]:
-        """All that is advised."""
-        yield from (step for cause in self.causes for step in cause.steps)
-        yield from (step for finding in self.hot for step in finding.steps)
+        """The spinlocks that need action."""
+        return [each for each in self.findings if each.is_hot]
 
     @property
     def spinning(self) -> float:
@@ -121,16 +100,15 @@ def advise(evidence: Evidence) -> Advice:
     spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
     if spins:
         cost = min(cost, _max_spinning(evidence) / spins)
-    load = Load(evidence, cost)
-    found = [_finding(spinlock, evidence, cost, load) for spinlock in evidence.spinlocks]
+    found = [_finding(spinlock, evidence, cost, spins) for spinlock in evidence.spinlocks]
     found.sort(key=lambda finding: -finding.engines)
-    findings = [_worth_its_price(finding, evidence, load) for finding in _together(found, load)]
+    findings = [_worth_its_price(finding, evidence) for finding in _together(found, evidence)]
     hot_cache = any(f.steps and f.spinlock.spinlock_class == "data_cache" for f in findings)
     features = [each for each in remedies().features if evidence.version >= parse_version(each.since)]
     return Advice(
         evidence=evidence,
         findings=tuple(findings),
-        causes=tuple(_causes(evidence, findings, load)),
+        causes=tuple(_causes(evidence, findings)),
         features=tuple(features) if hot_cache else (),
         do_not=tuple(remedies().do_not),
     )
@@ -144,64 +122,58 @@ def _cost(diagnosis: Diagnosis | None) -> float:
     return (measures["spinning_share"].value or 0.0) * (measures["engines"].value or 0.0) / spins
 
 
-def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding], load: Load) -> list[Cause]:
-    if evidence.diagnosis is None:
-        return []
-    hot = tuple(_by_gain(spinlocks))
-    found: list[Cause] = []
-    # The first finding of each part of the account that explains all of it.
-    whole: dict[str, Finding] = {}
-    for finding in evidence.diagnosis.findings:
-        part = catalogue().findings[finding.name].whole_part
-        first = whole.setdefault(part, finding) if part else finding
-        explains = (finding.share or 0.0) * evidence.diagnosis.account.sessions
-        if finding.name in _ABOUT_SPINLOCKS:
-            found.append(Cause(finding, explains, spinlocks=hot))
-        elif first is finding:
-            steps, cautions = _eased(finding, evidence, evidence.diagnosis, load)
-            found.append(Cause(finding, explains, steps, cautions))
-        else:
-            found.append(Cause(finding, 0.0, cautions=(f"ease {first.word} first: it is the same time",)))
-    return sorted(found, key=lambda each: (-(each.finding.rank // 1), -each.gain, -each.finding.rank))
-
-
-def _eased(
-    finding: Finding, evidence: Evidence, diagnosis: Diagnosis, load: Load
-) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
-    """What to do, and what is not worth its price."""
-    steps, cautions = [], []
-    part = catalogue().findings[finding.name].part
-    for remedy in remedies().causes.get(finding.name, ()):
-        if not remedy.applies(diagnosis.measures):
-            continue
-        gain = None
-        if part and finding.share is not None:
-            gain = load.relief(diagnosis.account, part, finding.share * remedy.recovers)
-        step = cause_step(remedy, finding.subject, evidence, gain)
-        if step is None:
-            continue
-        if why_not := _why_not(step, evidence, diagnosis.account.sessions):
-            cautions.append(f"not advised: {step.statements[0]}: {why_not}")
-        else:
-            steps.append(step)
-    return tuple(steps), tuple(cautions)
-
-
-def _by_gain(findings: Sequence[SpinlockFinding]) -> list[SpinlockFinding]:
-    """The spinlocks that need action, the largest predicted gain first."""
-    return sorted((each for each in findings if each.is_hot), key=lambda each: -each.gain)
-
-
 def _max_spinning(evidence: Evidence) -> float:
     """Engines that may spin: those that are busy, to the whole seconds in which the server counts their time."""
     busy = math.inf if evidence.busy is None else evidence.busy + evidence.engines / evidence.seconds
     return min(evidence.engines or math.inf, busy)
 
 
-def _finding(
-    spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: float, load: Load
-) -> SpinlockFinding:
-    engines = spinlock.spins * seconds_per_spin
+def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding]) -> list[Cause]:
+    if evidence.diagnosis is None:
+        return []
+    hot = tuple(each for each in spinlocks if each.is_hot)
+    found: list[Cause] = []
+    # The first finding of each part of the account that explains all of it.
+    whole: dict[str, Finding] = {}
+    for finding in evidence.diagnosis.findings:
+        part = catalogue().findings[finding.name].whole_part
+        first = whole.setdefault(part, finding) if part else finding
+        if finding.name in _ABOUT_SPINLOCKS:
+            found.append(Cause(finding, spinlocks=hot))
+        elif first is finding:
+            found.append(Cause(finding, *_eased(finding, evidence, evidence.diagnosis)))
+        else:
+            found.append(Cause(finding, cautions=(f"ease {first.word} first: it is the same time",)))
+    return sorted(found, key=_order)
+
+
+def _order(cause: Cause) -> tuple[float, float, float]:
+    """Sort key: what stops work, then what explains most session time."""
+    return -(cause.finding.rank // 1), -(cause.finding.share or 0.0), -cause.finding.rank
+
+
+def _eased(
+    finding: Finding, evidence: Evidence, diagnosis: Diagnosis
+) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
+    """What to do, and what is not worth its price."""
+    steps, cautions = [], []
+    for remedy in remedies().causes.get(finding.name, ()):
+        step = cause_step(remedy, finding, evidence) if remedy.applies(diagnosis.measures) else None
+        if step is None:
+            continue
+        why_not = _too_large(step, evidence)
+        if step.downtime and finding.share is not None and finding.share < MIN_SHARE:
+            why_not = why_not or f"{step.ceiling}: too little for a restart or single-user mode"
+        if why_not:
+            cautions.append(f"not advised: {step.statements[0]}: {why_not}")
+        else:
+            steps.append(step)
+    return tuple(steps), tuple(cautions)
+
+
+def _finding(spinlock: SpinlockRates, evidence: Evidence, cost: float, spins: float) -> SpinlockFinding:
+    """One spinlock. cost: CPU seconds of one spin. spins: of all spinlocks, per second."""
+    engines = spinlock.spins * cost
     remedy = remedies().for_spinlock(spinlock.name, spinlock.spinlock_class)
     floor = remedy.limit if remedy else threshold("spinlock.other_warning")
     severity: Severity = "severe" if spinlock.contention >= threshold("spinlock.critical") else "hot"
@@ -212,115 +184,98 @@ def _finding(
     found = SpinlockFinding(spinlock, severity, engines, remedy.protects if remedy else "")
     if remedy is None or not found.is_hot:
         return found
-    current, steps = _steps(spinlock, remedy, evidence, load)
-    cautions, sources = tuple(remedy.cautions), tuple(remedy.sources)
-    return replace(found, current=current, steps=tuple(steps), cautions=cautions, sources=sources)
+    current, step = _step(spinlock, remedy, evidence)
+    all_spinning = evidence.diagnosis.account.caused("spinning") if evidence.diagnosis else None
+    share = None if all_spinning is None or not spins else all_spinning * spinlock.spins / spins
+    return replace(
+        found,
+        current=current,
+        steps=(replace(step, share=share, engines=engines),) if step else (),
+        cautions=tuple(remedy.cautions),
+        sources=tuple(remedy.sources),
+    )
 
 
-def _together(findings: Sequence[SpinlockFinding], load: Load) -> list[SpinlockFinding]:
-    """Merge the steps of spinlocks that limit the throughput together: alone, each only moves the spinning."""
-    limits = [
-        each for each in findings if each.engines >= MIN_ENGINES and each.steps and each.steps[0].changes
-    ]
-    if len(limits) < 2 or not load.limit(limits[0].steps[0].changes):
+def _together(findings: Sequence[SpinlockFinding], evidence: Evidence) -> list[SpinlockFinding]:
+    """Merge the steps of spinlocks that limit a saturated server together: alone, each only moves the spinning."""
+    busy = evidence.engines if evidence.busy is None else evidence.busy
+    limits = [each for each in findings if each.engines >= MIN_ENGINES and each.steps]
+    if len(limits) < 2 or busy < evidence.engines * threshold("cpu.saturated"):
         return list(findings)
-    step = limits[0].steps[0]
-    for each in limits[1:]:
-        changes = {**step.changes, **each.steps[0].changes}
-        step = step.joined(each.steps[0], load.gain(changes))
-    with_first = f"together with {limits[0].spinlock.name}: alone it would only move the spinning"
-    joined = {each.spinlock.name: replace(each, steps=(), cautions=(with_first,)) for each in limits[1:]}
-    joined[limits[0].spinlock.name] = replace(limits[0], steps=(step,))
-    return [joined.get(each.spinlock.name, each) for each in findings]
+    first, *others = limits
+    joined = reduce(AdviceStep.joined, (each.steps[0] for each in limits))
+    caution = f"together with {first.spinlock.name}: alone it would only move the spinning"
+    merged = {each.spinlock.name: replace(each, steps=(), cautions=(caution,)) for each in others}
+    merged[first.spinlock.name] = replace(first, steps=(joined,))
+    return [merged.get(each.spinlock.name, each) for each in findings]
 
 
-def _worth_its_price(finding: SpinlockFinding, evidence: Evidence, load: Load) -> SpinlockFinding:
-    """The finding without the steps that are not, each of which becomes a caution."""
+def _worth_its_price(finding: SpinlockFinding, evidence: Evidence) -> SpinlockFinding:
+    """The finding without steps that are not worth it, each of which becomes a caution."""
     steps, cautions = [], list(finding.cautions)
     for step in finding.steps:
-        gained = step.gain.engines if step.gain else finding.engines
-        if why_not := _why_not(step, evidence, evidence.engines, gained) or _why_only_moved(step, load):
+        why_not = _too_large(step, evidence)
+        if step.downtime and step.engines < max(MIN_ENGINES, MIN_SHARE * evidence.engines):
+            spin = f"about {step.engines:.2f} of {evidence.engines} engines spin on it"
+            why_not = why_not or f"{spin}: too little for a restart or single-user mode"
+        if why_not:
             cautions.append(f"not advised: {step.statements[0]}: {why_not}")
         else:
             steps.append(step)
     return replace(finding, steps=tuple(steps), cautions=tuple(cautions))
 
 
-def _why_not(step: AdviceStep, evidence: Evidence, whole: float, gained: float | None = None) -> str:
-    """Why a step is not worth its price, or ''.
-
-    gained: engines, or sessions if it is not given; whole: of how many. What it gains may not be known.
-    """
+def _too_large(step: AdviceStep, evidence: Evidence) -> str:
+    """Why there is no memory for a step, or ''."""
     free = evidence.free_bytes
     if free is None and step.memory >= _NOTICED_BYTES:
         return f"it needs {size_text(step.memory)}, and how much is free below max memory is not known"
     if free is not None and step.memory > free:
         return f"it needs {size_text(step.memory)}, and {size_text(free)} are free below max memory"
-    least, unit = MIN_SHARE * whole, "sessions" if gained is None else "engines"
-    if gained is not None:
-        least = max(MIN_ENGINES, least)
-    elif step.gain is not None:
-        gained = step.gain.sessions
-    if gained is None:
-        return ""
-    if gained <= 0:
-        return "the prediction is that it makes things worse"
-    if step.downtime and gained < least:
-        return (
-            f"it frees about {gained:.2f} of {whole:.0f} {unit}: too little for a restart or single-user mode"
-        )
     return ""
 
 
-def _why_only_moved(step: AdviceStep, load: Load) -> str:
-    """That another spinlock would take up what a step frees, or ''."""
-    other = load.limit(step.changes) if step.gain else ""
-    return f"{other} limits the throughput, and would spin more instead: ease that first" if other else ""
-
-
-def _steps(
-    spinlock: SpinlockRates, remedy: Remedy, evidence: Evidence, load: Load
-) -> tuple[str, list[AdviceStep]]:
+def _step(spinlock: SpinlockRates, remedy: Remedy, evidence: Evidence) -> tuple[str, AdviceStep | None]:
     """The current setting in words, and what to do."""
     if remedy.ratio:
-        return _lower_ratio(spinlock, remedy, remedy.ratio, evidence, load)
+        return _lower_ratio(spinlock, remedy, remedy.ratio, evidence)
     if remedy.increase:
         option, step = remedy.increase.option, remedy.increase.step(evidence)
         if step is None:
-            return f"{option}: unknown", []
-        return f"{option} = {evidence.options[option]:,}", [replace(step, restart=remedy.static)]
+            return f"{option}: unknown", None
+        return f"{option} = {evidence.options[option]:,}", replace(step, restart=remedy.static)
     cache = next((cache for cache in evidence.caches if cache.name == spinlock.name), None)
     if remedy.partitions and cache:
-        return _reduce_cache_contention(cache, remedy.partitions, evidence, load)
-    return "", []
+        return _reduce_cache_contention(spinlock, cache, remedy.target, remedy.partitions, evidence)
+    return "", None
 
 
 def _lower_ratio(
-    spinlock: SpinlockRates, remedy: Remedy, ratio: SpinlockRatio, evidence: Evidence, load: Load
-) -> tuple[str, list[AdviceStep]]:
+    spinlock: SpinlockRates, remedy: Remedy, ratio: SpinlockRatio, evidence: Evidence
+) -> tuple[str, AdviceStep | None]:
+    """Lower a ratio as far as the contention needs, as if grabs were spread evenly over the spinlocks of the name."""
     now = evidence.options.get(ratio.option)
     rows = ratio.rows if isinstance(ratio.rows, int) else evidence.options.get(ratio.rows)
     if not now or not rows:
-        return f"{ratio.option}: unknown", []
+        return f"{ratio.option}: unknown", None
     have = math.ceil(rows / now)
     current = f"{ratio.option} = {now}: ceil({rows:,} / {now}) = {have:,} spinlocks"
-    target = min(remedies().target_contention, remedy.limit / 3)
-    for wanted in (value for value in ratio.ladder if value < now):
-        get = math.ceil(rows / wanted)
-        changes = {spinlock.name: [Slots(times=get / have)]}
-        gain = load.gain(changes)
-        if (gain.contention or 0.0) <= target or wanted == ratio.ladder[-1]:
-            why = f"ceil({rows:,} / {wanted}) = {get:,} spinlocks instead of {have:,}"
-            statement = f"exec sp_configure '{ratio.option}', {wanted}"
-            memory = (get - have) * remedy.memory_bytes
-            return current, [AdviceStep((statement,), why, changes, gain, remedy.static, memory)]
-    return current, []
+    lower = [value for value in ratio.ladder if value < now]
+    if not lower:
+        return current, None
+    after = {value: spinlock.contention * have / math.ceil(rows / value) for value in lower}
+    wanted = next((value for value in lower if after[value] <= remedy.target), lower[-1])
+    get = math.ceil(rows / wanted)
+    why = f"ceil({rows:,} / {wanted}) = {get:,} spinlocks instead of {have:,}"
+    statement = f"exec sp_configure '{ratio.option}', {wanted}"
+    memory = (get - have) * remedy.memory_bytes
+    return current, AdviceStep((statement,), why, restart=remedy.static, memory=memory)
 
 
 def _reduce_cache_contention(
-    cache: DataCache, limits: PartitionLimits, evidence: Evidence, load: Load
-) -> tuple[str, list[AdviceStep]]:
-    """More partitions while they help, then separate caches for the objects that relink most."""
+    spinlock: SpinlockRates, cache: DataCache, target: float, limits: PartitionLimits, evidence: Evidence
+) -> tuple[str, AdviceStep | None]:
+    """More partitions until the target is reached, then separate caches for the objects that relink most."""
     strategy = "relaxed" if cache.relaxed else "strict"
     current = f"{cache.partitions} partitions, {strategy} LRU, {size_text(cache.size_bytes)}"
     pool_bytes = limits.pool_pages * evidence.page_size
@@ -329,17 +284,14 @@ def _reduce_cache_contention(
         cache.smallest_pool_bytes / pool_bytes,
         evidence.engines / ENGINES_PER_PARTITION,
     )
-    wanted, changes, gain = cache.partitions, dict[str, Sequence[Slots]](), None
-    while wanted * 2 <= most and (gain is None or (gain.contention or 0.0) > remedies().target_contention):
+    wanted = cache.partitions
+    while wanted * 2 <= most and spinlock.contention * cache.partitions / wanted > target:
         wanted *= 2
-        changes = {cache.name: [Slots(times=wanted / cache.partitions)]}
-        gain = load.gain(changes)
-    if gain and is_writable(cache.name):
-        why = (
-            f"{wanted} partitions instead of {cache.partitions}: a power of two up to {limits.max_partitions},"
-            f" with at least {size_text(pool_bytes)} of each pool in each partition"
-        )
-        statement = f"exec sp_cacheconfig {sql_literal(cache.name)}, 'cache_partition={wanted}'"
-        return current, [AdviceStep((statement,), why, changes, gain, restart=True)]
-    step = separate_hot_tables(cache, evidence, limits, load.gain)
-    return current, [step] if step else []
+    if wanted == cache.partitions or not is_writable(cache.name):
+        return current, separate_hot_tables(cache, evidence, limits)
+    why = (
+        f"{wanted} partitions instead of {cache.partitions}: a power of two up to {limits.max_partitions},"
+        f" with at least {size_text(pool_bytes)} of each pool in each partition"
+    )
+    statement = f"exec sp_cacheconfig {sql_literal(cache.name)}, 'cache_partition={wanted}'"
+    return current, AdviceStep((statement,), why, restart=True)

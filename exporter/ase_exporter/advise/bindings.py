@@ -7,11 +7,10 @@ mode; an exclusive table lock; pages in memory are cleared) and sp_cacheconfig; 
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
-from ase_exporter.advise.gain import Changes, Gain, Slots
 from ase_exporter.advise.remedies import AdviceStep, PartitionLimits, remedies
 from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
 
@@ -34,13 +33,8 @@ _SYSTEM_DATABASES = frozenset(
 )
 
 
-def separate_hot_tables(
-    cache: DataCache, evidence: Evidence, limits: PartitionLimits, gain_of: Callable[[Changes], Gain]
-) -> AdviceStep | None:
-    """Bind the system tables, then the key tables, of a cache to a cache of their own, by predicted gain.
-
-    gain_of: the gain if parts take the place of spinlocks.
-    """
+def separate_hot_tables(cache: DataCache, evidence: Evidence, limits: PartitionLimits) -> AdviceStep | None:
+    """Bind the system tables, then the key tables, of a cache to a cache of their own; None if that does not help."""
     inside = [
         o for o in evidence.objects if o.cache in ("", cache.name) and o.reads > 0 and o.name != "syslogs"
     ]
@@ -52,21 +46,20 @@ def separate_hot_tables(
         placed = _Placement(SYSTEM_CACHE, system, cache, total, evidence, limits)
         bind = (line for name, tables in _by_database(system) for line in _bind_system(name, tables))
         why = "system tables relink pages that user tables need"
-        return placed.step(gain_of(placed.changes), bind, why, [remedies().single_user_warning], [])
+        return placed.step(bind, why, [remedies().single_user_warning], []) if placed.helps else None
     users = [o for o in allowed if not o.is_system]
     known = sorted((o for o in users if o.owner), key=lambda o: -o.reads)
     empty = _Placement(KEY_CACHE, (), cache, total, evidence, limits)
-    choices = [(gain_of(each.changes), each) for each in _choices(known[:MAX_BOUND], empty)]
-    if not choices or KEY_CACHE in others:
+    placed = min(_choices(known[:MAX_BOUND], empty), key=lambda choice: choice.busier, default=empty)
+    if KEY_CACHE in others or not placed.helps:
         return None
-    gain, placed = max(choices, key=lambda choice: choice[0].engines)
     bind = (
         line
         for name, tables in _by_database(placed.tables)
         for line in (f"use {sql_identifier(name)}", *_bind(KEY_CACHE, tables))
     )
-    why = "of all ways to move the tables that are read most, the best"
-    return placed.step(gain, bind, why, [], _left_out(len(users) - len(known)))
+    why = "of the tables that are read most, those that divide the reads best"
+    return placed.step(bind, why, [], _left_out(len(users) - len(known)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +103,14 @@ class _Placement:
         return sum(o.reads for o in self.tables) / (self.total or 1.0)
 
     @property
-    def changes(self) -> Changes:
-        parts = (Slots(1 - self.share), Slots(self.share, self.partitions / self.source.partitions))
-        return {self.source.name: parts}
+    def busier(self) -> float:
+        """Reads of a partition in the busier of both caches afterwards, of those of one now."""
+        return max(1 - self.share, self.share * self.source.partitions / self.partitions)
+
+    @property
+    def helps(self) -> bool:
+        """Whether any partition is read less; not where all reads only move."""
+        return self.busier < 1
 
     @property
     def why(self) -> str:
@@ -124,15 +122,13 @@ class _Placement:
             + ("" if free is None else f" Free below max memory: {free / 2**20:,.0f} MB")
         )
 
-    def step(
-        self, gain: Gain, bind: Iterable[str], why: str, first: Iterable[str], last: Iterable[str]
-    ) -> AdviceStep:
+    def step(self, bind: Iterable[str], why: str, first: Iterable[str], last: Iterable[str]) -> AdviceStep:
         """The step. first, last: warnings before and after those that hold for all bindings."""
         size = f"'{self.megabytes}M', 'mixed', '{self.strategy}', 'cache_partition={self.partitions}'"
         statements = (f"exec sp_cacheconfig '{self.name}', {size}", *bind, "use master")
         warnings = (*first, *remedies().binding_warnings, *last)
-        found = AdviceStep(statements, f"{why}: {self.why}", self.changes, gain, warnings=warnings)
-        return replace(found, memory=self.megabytes * 2.0**20, locks=True)
+        memory = self.megabytes * 2.0**20
+        return AdviceStep(statements, f"{why}: {self.why}", memory=memory, locks=True, warnings=warnings)
 
 
 def _choices(tables: Sequence[CachedObject], placed: _Placement) -> Iterator[_Placement]:

@@ -71,9 +71,8 @@ class Evidence:
     """The measurements of one server. seconds: of the window over which rates are taken.
 
     options: run values by name. missing: what could not be read, with the reason. page_size: bytes.
-    temporary_databases: names, tempdb included. busy: how many engines work or spin. connections: open ones; run_queue:
-    tasks that wait for an engine. These three are None if they are not known. diagnosis: of the same window, None to
-    look at spinlocks alone.
+    temporary_databases: names, tempdb included. busy: how many engines work or spin, None if not known. diagnosis: of
+    the same window, None to look at spinlocks alone.
     """
 
     version: Version
@@ -88,8 +87,6 @@ class Evidence:
     page_size: int = 2048
     temporary_databases: frozenset[str] = frozenset({"tempdb"})
     busy: float | None = None
-    connections: float | None = None
-    run_queue: float | None = None
     diagnosis: Diagnosis | None = None
 
     @property
@@ -114,7 +111,6 @@ def evidence_of(
     """
     measures = diagnosis.measures
     read = {labels["name"]: int(value) for labels, value in readings.values("ase_config_value")}
-    connections = readings.values("ase_connections")
     assigned = readings.values("ase_tempdb_sessions_assigned")
     return Evidence(
         version=version,
@@ -133,8 +129,6 @@ def evidence_of(
         page_size=page_size,
         temporary_databases=frozenset({"tempdb", *(labels["database"] for labels, _ in assigned)}),
         busy=measures["busy"].value,
-        connections=sum(value for _, value in connections) if connections else None,
-        run_queue=measures["run_queue"].value,
         diagnosis=diagnosis,
     )
 

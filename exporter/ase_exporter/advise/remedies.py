@@ -1,22 +1,21 @@
 """The remedies for findings and hot spinlocks, as remedies.yaml lists them, and the steps that they lead to."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Annotated
 
-from annotated_types import Gt, Le, Lt
+from annotated_types import Gt, Lt
 
 from ase_exporter.advise.evidence import Evidence
-from ase_exporter.advise.gain import Changes, Gain
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
 from ase_exporter.diagnosis.catalogue import Bounds, Limit, threshold
-from ase_exporter.diagnosis.diagnose import Subject
-from ase_exporter.diagnosis.measures import Measures, shown
+from ase_exporter.diagnosis.diagnose import Finding, Subject
+from ase_exporter.diagnosis.measures import Measures
 from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
 
 _FILE = Path(__file__).with_name("remedies.yaml")
@@ -98,13 +97,17 @@ class Remedy(Strict):
         """The contention from which action is called for, 0-1."""
         return threshold(self.contention)
 
+    @property
+    def target(self) -> float:
+        """The contention that is aimed at, 0-1: well below the limit, as the throughput will grow."""
+        return min(remedies().target_contention, self.limit / 3)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CauseRemedy(Strict):
     """What eases a finding of the diagnosis; the comments in remedies.yaml describe the fields."""
 
     assumes: str
-    recovers: Annotated[float, Gt(0), Le(1)] = 1.0
     when: Mapping[str, Bounds] = field(default_factory=dict)
     sql: Sequence[str] = ()
     increase: OptionIncrease | None = None
@@ -155,22 +158,22 @@ class RemedyCatalogue(Strict):
 class AdviceStep:
     """One thing to do.
 
-    statements: SQL to run, each in a batch of its own. why: the arithmetic. changes: what becomes of which spinlocks,
-    empty if that is not known. gain: the prediction, None if there is none. restart: it takes effect at the next start
+    statements: SQL to run, each in a batch of its own. why: the arithmetic. restart: it takes effect at the next start
     of the server. memory: bytes more. locks: tables are locked meanwhile. warnings: what to know before. assumes: on
-    what the prediction rests, '' for that of spinlocks. costs: what else it costs.
+    what its effect depends. costs: what else it costs. share: of session time that what it eases explains, 0-1, None
+    if that is not known; engines: that spin on what it eases.
     """
 
     statements: tuple[str, ...]
     why: str
-    changes: Changes = field(default_factory=dict)
-    gain: Gain | None = None
     restart: bool = False
     memory: float = 0.0
     locks: bool = False
     warnings: tuple[str, ...] = ()
     assumes: str = ""
     costs: str = ""
+    share: float | None = None
+    engines: float = 0.0
 
     @property
     def single_user(self) -> bool:
@@ -194,66 +197,50 @@ class AdviceStep:
         return ", ".join(name for name, applies in parts if applies) or "nothing: it takes effect at once"
 
     @property
-    def promise(self) -> str:
-        """What it gains, in words."""
-        found = ["gain not known: nothing that is measured predicts it"]
-        if self.gain:
-            found = list(self._of_cause(self.gain) if self.assumes else self._of_spinlocks(self.gain))
-        return "; ".join([*found, *([f"assuming that {self.assumes}"] if self.assumes else [])])
-
-    @staticmethod
-    def _of_cause(gain: Gain) -> Iterator[str]:
-        if gain.engines:
-            yield f"frees at most {gain.engines:.1f} engines"
-        if gain.transactions is None or gain.seconds is None:
-            yield f"at most {gain.sessions:.1f} fewer sessions wait"
+    def ceiling(self) -> str:
+        """What can be gained at most, in words: all the time that what it eases explains."""
+        if self.share is not None:
+            most = f"at most {self.share:.1%} of session time"
+        elif self.engines:
+            most = f"at most {self.engines:.1f} engines, which spin"
         else:
-            least = f"at most {shown(gain.seconds, 'seconds')} less for each transaction"
-            more = f", up to {gain.transactions:,.0f} more transactions/s" if gain.transactions >= 0.5 else ""
-            yield least + more
+            most = "no share of session time is known for it"
+        return f"{most}, if {self.assumes}" if self.assumes else most
 
-    @staticmethod
-    def _of_spinlocks(gain: Gain) -> Iterator[str]:
-        yield f"about {gain.engines:.1f} fewer engines spin on it; contention falls to {gain.contention or 0.0:.1%}"
-        if gain.transactions is None or gain.seconds is None:
-            yield "transactions not known (connections, CPU or run queue were not read)"
-        else:
-            yield (
-                f"{'up to ' if gain.then else 'about '}{gain.transactions:,.0f} more transactions/s,"
-                f" each {gain.seconds * 1000:.3g} ms shorter"
-            )
-        if gain.then:
-            yield f"less if {gain.then} becomes the next bottleneck"
-
-    def joined(self, other: "AdviceStep", gain: Gain) -> "AdviceStep":
-        """Both as one step, with what they gain together."""
+    def joined(self, other: "AdviceStep") -> "AdviceStep":
+        """Both as one step."""
+        shares = [each.share for each in (self, other) if each.share is not None]
         return AdviceStep(
             (*self.statements, *other.statements),
             f"{self.why}; {other.why}",
-            {**self.changes, **other.changes},
-            gain,
             restart=self.restart or other.restart,
             memory=self.memory + other.memory,
             locks=self.locks or other.locks,
             warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))),
+            share=sum(shares) if shares else None,
+            engines=self.engines + other.engines,
         )
 
 
-def cause_step(
-    remedy: CauseRemedy, subject: Subject | None, evidence: Evidence, gain: Gain | None
-) -> AdviceStep | None:
-    """The step of a remedy; None if it needs a name or a value that is not known."""
+def cause_step(remedy: CauseRemedy, finding: Finding, evidence: Evidence) -> AdviceStep | None:
+    """The step of a remedy for a finding; None if it needs a name or a value that is not known."""
     if remedy.increase:
         step = remedy.increase.step(evidence)
     else:
-        names = _names(subject)
+        names = _names(finding.subject)
         if not all(name in names for each in remedy.sql for _, name, _, _ in Formatter().parse(each) if name):
             return None
         step = AdviceStep(tuple(each.format(**names) for each in remedy.sql), "")
     if step is None:
         return None
-    said = replace(step, warnings=tuple(remedy.warnings), assumes=remedy.assumes, costs=remedy.costs)
-    return replace(said, gain=gain, restart=remedy.restart)
+    return replace(
+        step,
+        restart=remedy.restart,
+        warnings=tuple(remedy.warnings),
+        assumes=remedy.assumes,
+        costs=remedy.costs,
+        share=finding.share,
+    )
 
 
 def _names(subject: Subject | None) -> dict[str, str]:

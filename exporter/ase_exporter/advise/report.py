@@ -12,10 +12,6 @@ from ase_exporter.untrusted.terminal import TextLine, WordTable
 MAX_SHOWN = 15
 _COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
 _HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Spinning", "State")
-PREDICTION = (
-    "Predictions for spinlocks spread grabs evenly over the spinlocks of a name and let sessions go on as they do."
-    " Less is gained where a few hot rows share one spinlock."
-)
 
 
 class SqlLine(str):
@@ -73,7 +69,7 @@ def _causes(advice: Advice) -> Iterator[str]:
             yield f"- {line}"
     # Where the diagnosis cannot judge them, they are hot all the same.
     yield from _spinlock_lines(spinlocks)
-    if not advice.hot and not advice.causes:
+    if not advice.hot and not advice.causes and advice.findings:
         yield "Nothing to do: no spinlock is both contended and busy enough to burn CPU."
 
 
@@ -95,7 +91,6 @@ def _general(advice: Advice) -> Iterator[str]:
     for rule in advice.do_not:
         yield f"- {rule}"
     yield "- For huge pages, THP and memlock of the host see ase-exporter hugepages."
-    yield PREDICTION
 
 
 def finding_lines(finding: SpinlockFinding) -> Iterator[str]:
@@ -116,7 +111,7 @@ def finding_lines(finding: SpinlockFinding) -> Iterator[str]:
 
 
 def step_lines(steps: Iterable[AdviceStep]) -> Iterator[str]:
-    """What to run, why, what it gains and what it costs."""
+    """What to run, why, what it gains at most and what it costs."""
     for step in steps:
         yield "Do:"
         for statement in step.statements:
@@ -124,5 +119,5 @@ def step_lines(steps: Iterable[AdviceStep]) -> Iterator[str]:
         if step.why:
             yield f"Why: {step.why}"
         yield from (f"Note: {warning}" for warning in step.warnings)
-        yield f"Gains: {step.promise}"
+        yield f"Gains: {step.ceiling}"
         yield f"Costs: {step.price}"

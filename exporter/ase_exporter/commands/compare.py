@@ -36,9 +36,8 @@ def compare(
     if form == "html" and output is None:
         raise UserError("--format html: expected a file with --output")
     require("numpy", "compare", "compare needs numpy")
-    from ase_exporter.analysis.predicted import answer
     from ase_exporter.compare.report import terminal
-    from ase_exporter.compare.request import Request
+    from ase_exporter.compare.request import Request, answer
 
     request = Request(
         prometheus=prometheus,

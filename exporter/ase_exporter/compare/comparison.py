@@ -85,10 +85,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result. warnings: reasons to doubt it. marks: the changes in and between the windows.
-
-    predicted: what advise predicted of these changes, and what came; '' if it advised none of them.
-    """
+    """The result. warnings: reasons to doubt it. marks: the changes in and between the windows."""
 
     selector: str
     spans: tuple[Span, ...]
@@ -96,7 +93,6 @@ class Comparison:
     step: float
     warnings: tuple[str, ...] = ()
     marks: tuple[Change, ...] = ()
-    predicted: str = ""
 
 
 def compare_windows(

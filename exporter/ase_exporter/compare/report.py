@@ -239,12 +239,11 @@ def preface(comparison: Comparison) -> list[str]:
 
 
 def findings(comparison: Comparison) -> list[str]:
-    """What advise predicted, and conclusions about a series as a whole."""
-    found = [comparison.predicted] if comparison.predicted else []
+    """Conclusions about a series as a whole."""
     if spot := sweet_spot(comparison):
         within = f"within {SWEET_SPOT_TOLERANCE:.0%} of the best throughput per CPU unit"
-        found.append(f"Sweet spot: {spot.name}, the earliest window {within}.")
-    return found
+        return [f"Sweet spot: {spot.name}, the earliest window {within}."]
+    return []
 
 
 def method(comparison: Comparison) -> str:

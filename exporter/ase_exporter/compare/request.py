@@ -34,6 +34,14 @@ class Request:
     measures: Sequence[str] | None = None
 
 
+def answer(
+    request: Request, progress: Callable[[str, int, int], None] = lambda title, done, total: None
+) -> Comparison:
+    """The comparison that the options ask for. Raises UserError."""
+    with Prometheus(request.prometheus) as server:
+        return answer_from(server, request, progress)
+
+
 def answer_from(
     server: Prometheus,
     request: Request,

@@ -26,20 +26,10 @@ TAG = "verdict"
 
 
 class VerdictService:
-    """Compares before and after each change in the journal; `run` ends when it is cancelled.
+    """Compares before and after each change in the journal; `run` ends when it is cancelled."""
 
-    with_prediction: adds what was predicted of a change.
-    """
-
-    def __init__(
-        self,
-        config: VerdictConfig,
-        journal: Journal,
-        targets: Callable[[], Sequence[str]],
-        with_prediction: Callable[[Prometheus, Comparison], Comparison] = lambda server, found: found,
-    ) -> None:
+    def __init__(self, config: VerdictConfig, journal: Journal, targets: Callable[[], Sequence[str]]) -> None:
         self._config = config
-        self._with_prediction = with_prediction
         self._journal = journal
         self._targets = targets
         # By target and id of the change; without rows where a comparison was not possible.
@@ -104,8 +94,7 @@ class VerdictService:
             near, spans = windows_around(
                 prometheus, selector, change, recent, now, length=config.length, settle=config.settle
             )
-            found = compare_windows(prometheus, selector, spans, keys=config.measures, marks=near)
-            return self._with_prediction(prometheus, found)
+            return compare_windows(prometheus, selector, spans, keys=config.measures, marks=near)
 
 
 def verdict_text(change: Change, result: Comparison) -> str:
@@ -122,6 +111,4 @@ def verdict_text(change: Change, result: Comparison) -> str:
     texts = [f"{verdict}: {', '.join(found)}" for verdict, found in parts.items() if found]
     if unclear:
         texts.append(f"no evidence in {unclear} more")
-    if result.predicted:
-        texts.append(result.predicted)
     return f"{VERDICT}{change.kind} {change.name}: {'; '.join(texts)}"

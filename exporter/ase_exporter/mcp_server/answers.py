@@ -253,21 +253,8 @@ class Compared(ToolAnswer):
     rows_without_evidence: int
     rows_without_data: int
     findings: list[Sentence]
-    predicted: Annotated[Quoting, Field(description="What advise predicted of a change, and what came")]
     warnings: list[Quoting]
     method: str
-
-
-class GainOf(Answer):
-    """What a step is predicted to gain. contention: of the spinlock afterwards, 0 to 1; null: it is about none."""
-
-    engines_spinning_less: Number = Field(validation_alias="engines")
-    contention: Known
-    more_per_second: Known = Field(
-        validation_alias="transactions", description="Transactions, at most; null: not known"
-    )
-    response_seconds_less: Known = Field(validation_alias="seconds", description="Of each; null: not known")
-    then: Annotated[Text, Field(description="The spinlock that may become the bottleneck before that")]
 
 
 class StepOf(Answer):
@@ -275,8 +262,7 @@ class StepOf(Answer):
 
     statements: list[Quoting]
     why: Quoting
-    gain: Annotated[GainOf | None, Field(description="null: not known")]
-    assumes: Annotated[str, Field(description="Then the gain is at most that; empty: it is about that")]
+    gains: str = Field(validation_alias="ceiling", description="What can be gained at most")
     costs: str = Field(validation_alias="price")
     restart: Annotated[bool, Field(description="Takes effect at the next start of the server")]
     warnings: list[Quoting]
@@ -302,7 +288,7 @@ class EasedCause(Answer):
 
 
 class Advised(ToolAnswer):
-    """Advice on what is wrong in a window: causes, the largest gain first, and the hot spinlocks."""
+    """Advice on what is wrong in a window: causes, by the session time that each explains, and the hot spinlocks."""
 
     server: str
     window: WindowOf
@@ -314,7 +300,6 @@ class Advised(ToolAnswer):
     not_known: Annotated[
         list[Quoting], Field(description="What was not read, and what the advice lacks without it")
     ]
-    prediction: str
     certainty: Certainty
 
 

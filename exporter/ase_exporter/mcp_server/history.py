@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ase_exporter.analysis.predicted import with_prediction
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.report import changed_rows, findings, headline, method
 from ase_exporter.compare.request import Request, answer_from
@@ -57,7 +56,7 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Compared:
         **arguments.model_dump(exclude={"server", "everything"}),
     )
     with sources.connect() as prometheus:
-        comparison = with_prediction(prometheus, answer_from(prometheus, request))
+        comparison = answer_from(prometheus, request)
     if len(comparison.spans) > MAX_WINDOWS:
         raise UserError(
             f"runs: {len(comparison.spans)} windows; expected at most {MAX_WINDOWS}: give a shorter range"
@@ -81,8 +80,7 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
         rows=rows,
         rows_without_evidence=len(unclear),
         rows_without_data=len(without_data),
-        findings=[said(each) for each in findings(replace(comparison, predicted=""))],
-        predicted=comparison.predicted,
+        findings=[said(each) for each in findings(comparison)],
         warnings=[said(each) for each in comparison.warnings],
         method=method(comparison),
     )

@@ -1,7 +1,6 @@
 """The tools servers, diagnose and advise."""
 
 from ase_exporter.advise.advice import advise as weigh
-from ase_exporter.advise.report import PREDICTION
 from ase_exporter.analysis import Prometheus, moment
 from ase_exporter.analysis.diagnosing import diagnose_window
 from ase_exporter.analysis.evidence import evidence
@@ -116,7 +115,7 @@ def _account(account: Account) -> list[PartOf]:
 
 
 def advise(sources: Sources, arguments: inputs.Window) -> Advised:
-    """What eases what is wrong in a window: statements for an administrator, arithmetic, prediction, price."""
+    """What eases what is wrong in a window: statements for an administrator, arithmetic, ceiling, price."""
     selector, span = window(sources, arguments)
     with sources.connect() as prometheus:
         advice = weigh(evidence(prometheus, selector, span))
@@ -134,7 +133,6 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
         features=[f"{each.name} (from {each.since}): {each.caveat}" for each in advice.features],
         do_not=advice.do_not,
         not_known=[*missing.values(), "owners of tables: no table is named"],
-        prediction=PREDICTION,
         certainty=sure,
     )
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.analysis.predicted import with_prediction
 from ase_exporter.changes.change import HARMLESS_KINDS, Change
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.marks import with_restarts
@@ -98,4 +97,4 @@ def _effect(
         comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=near)
     except UserError as error:
         return Effect(tuple(group), None, str(error))
-    return Effect(tuple(group), with_prediction(server, comparison))
+    return Effect(tuple(group), comparison)

@@ -1,6 +1,5 @@
 """The pages of one server and of many."""
 
-from ase_exporter.advise.report import PREDICTION
 from ase_exporter.compare.report import pair_text
 from ase_exporter.pages.render import render
 from ase_exporter.pages.text import as_count, as_minute, as_second
@@ -26,7 +25,6 @@ def report_page(report: ServerReport) -> str:
         alert_chart=alert_chart(report.alerts, report.period) if report.alerts else None,
         shown=pair_text,
         max_judged=MAX_JUDGED,
-        prediction=PREDICTION,
         horizon=HORIZON,
         alert_resolution=resolution(report.period),
     )

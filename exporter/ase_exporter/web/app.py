@@ -194,10 +194,9 @@ class ExporterApp:
             if find_spec("numpy") is None:
                 log.warning("%s", MissingExtraError("verdicts on changes need numpy", "compare"))
             else:
-                from ase_exporter.analysis.predicted import with_prediction
                 from ase_exporter.compare.verdicts import VerdictService
 
-                self.judge = VerdictService(config.verdicts, self.journal, self.names, with_prediction)
+                self.judge = VerdictService(config.verdicts, self.journal, self.names)
             if self.keeper:
                 self.incidents = IncidentWatch(self.recorded, self.keeper)
 

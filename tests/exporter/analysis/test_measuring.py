@@ -22,9 +22,8 @@ from ase_exporter.analysis import (
     moment,
     windows,
 )
-from ase_exporter.analysis.predicted import answer
 from ase_exporter.assets import load_yaml
-from ase_exporter.compare.request import Request
+from ase_exporter.compare.request import Request, answer
 
 pytestmark = pytest.mark.e2e
 RULES = REPOSITORY / "alerts" / "rules"

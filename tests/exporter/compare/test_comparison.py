@@ -13,12 +13,11 @@ from tests.browser import opened
 from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 from tests.exporter.compare.test_prometheus import server
 
-from ase_exporter.analysis.predicted import answer
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.html import comparison_page
 from ase_exporter.compare.report import as_csv, as_json, markdown
-from ase_exporter.compare.request import Request
+from ase_exporter.compare.request import Request, answer
 from ase_exporter.errors import UserError
 
 LITTLE = ["cpu_busy"]

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from tests.exporter.compare.recorded import Detected, Recorded, Work, stored
 
-from ase_exporter.analysis.predicted import answer
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
-from ase_exporter.compare.request import Request
+from ase_exporter.compare.request import Request, answer
 
 LENGTH, SETTLE = 240.0, 15.0
 MEASURES = ["cache_contention", "transactions"]
