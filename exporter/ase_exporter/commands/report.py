@@ -31,7 +31,7 @@ def report(
         _write(output, recording_page(recording, load_catalogue()[0]))
         return
     if state_directory:
-        require("matplotlib", "report", "report needs matplotlib")
+        require("numpy", "compare", "report needs numpy")
         from ase_exporter.report.incident_report import state_page
 
         _write(output, state_page(state_directory, target))
@@ -40,8 +40,7 @@ def report(
         raise UserError("expected --prometheus URL, --recording FILE, or --state-dir DIR")
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
-    require("matplotlib", "report", "report needs matplotlib")
-    # Imported here because matplotlib takes a second to load, and is an extra as numpy is.
+    require("numpy", "compare", "report needs numpy")
     from ase_exporter.report.fleet import read_fleet
     from ase_exporter.report.html import fleet_page, report_page
     from ase_exporter.report.period import Range

@@ -1,5 +1,6 @@
 """Charts over time that show their values on hover without a script: lines, and a band for each of their points."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ WIDTH, HEIGHT = 460, 56
 # Points that share a band are drawn as their mean, so that a page does not grow with them.
 _BANDS = 230
 _EPOCH = datetime(1970, 1, 1)
-# Times and values of a line, in the order of the times.
+# Times and values of a line, in the order of the times. A value that is NaN interrupts the line.
 Line = tuple[Sequence[float], Sequence[float]]
 
 
@@ -18,16 +19,29 @@ Line = tuple[Sequence[float], Sequence[float]]
 class TimeChart:
     """A chart for the macro `time_chart` of parts.html, WIDTH by HEIGHT, which a page stretches.
 
-    lines: points as SVG has them. bands, spans: left edge, width and text, of points and of what is shaded. marks:
-    place and text. ticks: texts, evenly spaced. greatest: the value at the upper edge.
+    lines: points as SVG has them, and the number of their colour. names: of the colours, where there are several.
+    bands, spans, gaps: left edge, width and text, of points, of what is shaded, and of what is grey. marks: place and
+    text. ticks: texts, evenly spaced. greatest: the value at the upper edge.
     """
 
-    lines: Sequence[str]
+    lines: Sequence[tuple[str, int]]
+    names: Sequence[str]
     bands: Sequence[tuple[float, float, str]]
     ticks: Sequence[str]
     greatest: float
     spans: Sequence[tuple[float, float, str]]
+    gaps: Sequence[tuple[float, float, str]]
     marks: Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """What a line shows in one band: place and value, and the text of both."""
+
+    place: float
+    value: float
+    when: str
+    text: str
 
 
 def time_chart(
@@ -36,43 +50,75 @@ def time_chart(
     start: float,
     end: float,
     *,
+    names: Sequence[str] = (),
     spans: Iterable[tuple[float, float, str]] = (),
+    gaps: Iterable[tuple[float, float, str]] = (),
     marks: Iterable[tuple[float, str]] = (),
 ) -> TimeChart:
-    """The chart of lines that follow each other, from 0 up, with a gap between them.
+    """The chart of lines from 0 up.
 
-    start, end: of the axis, as the times. spans: start, end and name. marks: time and text.
+    names: of the lines, each of which then has a colour; without, they follow each other in one colour. start, end: of
+    the axis, as the times. spans, gaps: start, end and name. marks: time and text.
     """
     scale = WIDTH / ((end - start) or 1.0)
-    top = max((max(values) for _, values in lines), default=0.0) or 1.0
-    centres: list[float] = []
-    texts, drawn = [], []
-    for times, values in lines:
-        places = [scale * (at - start) for at in times]
-        points = []
-        for _, members in groupby(range(len(places)), key=lambda at: int(places[at] * _BANDS / WIDTH)):
-            band = list(members)
-            each = [values[at] for at in band]
-            centres.append(fmean(places[at] for at in band))
-            points.append(f"{centres[-1]:.1f},{HEIGHT * (1 - max(fmean(each), 0.0) / top):.1f}")
-            text = f"{wall_clock(times[band[0]]):%Y-%m-%d %H:%M:%S}: {min(each):,.6g}"
-            if len(band) > 1:
-                text += (
-                    f" to {max(each):,.6g}, {len(band)} values until {wall_clock(times[band[-1]]):%H:%M:%S}"
-                )
-            texts.append(f"{text} {unit}")
-        drawn.append(" ".join(points))
+    top = max((value for _, values in lines for value in values if math.isfinite(value)), default=0.0) or 1.0
+    drawn: list[tuple[str, int]] = []
+    bands: dict[int, list[_Point]] = {}
+    for number, (times, values) in enumerate(lines):
+        name = f"{names[number]} " if names else ""
+        for is_known, run in groupby(range(len(times)), key=lambda at: math.isfinite(values[at])):
+            if not is_known:
+                continue
+            points = []
+            for band, members in groupby(
+                run, key=lambda at: int(scale * (times[at] - start) * _BANDS / WIDTH)
+            ):
+                points.append(_point(list(members), times, values, name, scale, start))
+                bands.setdefault(band, []).append(points[-1])
+            places = [f"{each.place:.1f},{HEIGHT * (1 - max(each.value, 0.0) / top):.1f}" for each in points]
+            # A line of one point is drawn as a dot.
+            drawn.append((" ".join(places if len(places) > 1 else places * 2), number + 1 if names else 1))
+    shown = [bands[band] for band in sorted(bands)]
+    centres = [fmean(each.place for each in points) for points in shown]
     edges = [0.0, *((one + two) / 2 for one, two in pairwise(centres)), float(WIDTH)]
+    texts = [
+        f"{points[0].when}: {', '.join(each.text for each in points)} {unit}".rstrip() for points in shown
+    ]
     # An axis of minutes needs seconds.
     form = "%Y-%m-%d %H:%M" if end - start > 3600 else "%H:%M:%S"
+
+    def placed(named: Iterable[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
+        return [(scale * (first - start), scale * (last - first), name) for first, last, name in named]
+
     return TimeChart(
-        drawn,
-        [(left, right - left, text) for (left, right), text in zip(pairwise(edges), texts, strict=False)],
-        [f"{wall_clock(start + share * (end - start)):{form}}" for share in (0.0, 0.5, 1.0)],
-        top,
-        [(scale * (first - start), scale * (last - first), name) for first, last, name in spans],
-        [(scale * (at - start), text) for at, text in marks],
+        lines=drawn,
+        names=names,
+        bands=[
+            (left, right - left, text) for (left, right), text in zip(pairwise(edges), texts, strict=False)
+        ],
+        ticks=[f"{wall_clock(start + share * (end - start)):{form}}" for share in (0.0, 0.5, 1.0)],
+        greatest=top,
+        spans=placed(spans),
+        gaps=placed(gaps),
+        marks=[(scale * (at - start), text) for at, text in marks],
     )
+
+
+def _point(
+    members: Sequence[int],
+    times: Sequence[float],
+    values: Sequence[float],
+    name: str,
+    scale: float,
+    start: float,
+) -> _Point:
+    """The values of a line in one band, by their numbers."""
+    each = [values[at] for at in members]
+    when, text = f"{wall_clock(times[members[0]]):%Y-%m-%d %H:%M:%S}", f"{name}{min(each):,.6g}"
+    if len(members) > 1:
+        when += f" to {wall_clock(times[members[-1]]):%H:%M:%S}"
+        text += f" to {max(each):,.6g}"
+    return _Point(fmean(scale * (times[at] - start) for at in members), fmean(each), when, text)
 
 
 def wall_seconds(moment: datetime) -> float:

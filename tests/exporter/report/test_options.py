@@ -13,7 +13,6 @@ from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
 from ase_exporter.pages.text import as_duration
 from ase_exporter.report.alerts import spells_of
-from ase_exporter.report.charts import isolated
 from ase_exporter.report.history import binned
 from ase_exporter.report.period import DAY, HOUR, MAX_BINS, Range, bin_length
 
@@ -83,9 +82,3 @@ def test_points_outside_of_the_period_are_left_out() -> None:
     times = np.array([period.first, *(period.starts + period.step), period.starts[-1] + 2 * period.step])
     found = binned(Series({}, times, np.arange(len(times), dtype=float)), period)
     assert list(found) == list(range(1, period.count + 1))
-
-
-def test_a_value_without_a_neighbour_is_found_because_no_line_shows_it() -> None:
-    values = np.array([1.0, np.nan, 2.0, 3.0, np.nan, 4.0, np.nan])
-    assert isolated(values).nonzero()[0].tolist() == [0, 5]
-    assert isolated(np.array([7.0])).tolist() == [True]

@@ -1,17 +1,14 @@
-"""The VLDB case study on the simulated server, fix by fix: figures, the table of docs/case-studies.md, its picture.
+"""The VLDB case study on the simulated server, fix by fix: figures, and the table of docs/case-studies.md.
 
-`python -m tests.simulator.model.vldb_story` prints the table and draws docs/images/vldb.png.
+`python -m tests.simulator.model.vldb_story` prints the table.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from tests.paths import DOCS
 from tests.simulator.model.worlds import contention, rows_of
 
 from ase_simulator.model import SimulatedServer, load_scenario
 
-PICTURE = DOCS / "images" / "vldb.png"
 FIXES = [
     "nothing yet",
     "address locks 100 → 5",
@@ -86,36 +83,5 @@ def rows(found: list[Stage]) -> list[str]:
     ]
 
 
-def draw(found: list[Stage], path: Path) -> None:
-    """Contention of each spinlock after each fix, with the batch's time below."""
-    # Only who draws needs matplotlib, which takes a second.
-    from matplotlib.figure import Figure
-
-    from ase_exporter.report.charts import COLOURS, chart_style
-
-    with chart_style():
-        figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-        axes = figure.subplots()
-        width = 0.8 / len(SPINLOCKS)
-        for number, (name, colour) in enumerate(zip(SPINLOCKS, COLOURS, strict=False)):
-            where = [place + (number - 2.5) * width for place in range(len(found))]
-            heights = [stage.contention.get(name, 0.0) for stage in found]
-            axes.bar(where, heights, width, color=colour, label=name)
-        axes.axhline(10, color="#888888", linewidth=0.8, linestyle="--")
-        axes.set_xticks(
-            range(len(found)),
-            [
-                f"{stage.fix}\nbatch: {stage.elapsed:.0f} s{', given up' * (stage.status == 'aborted')}"
-                for stage in found
-            ],
-        )
-        axes.set_ylabel("grabs that wait, %")
-        axes.grid(visible=False, axis="x")
-        axes.legend(ncols=2, frameon=False)
-        figure.savefig(path, dpi=110, metadata={"Software": None})
-
-
 if __name__ == "__main__":
-    told = stages()
-    print("\n".join(rows(told)))
-    draw(told, PICTURE)
+    print("\n".join(rows(stages())))
