@@ -1,4 +1,4 @@
-"""`ase-exporter report`: one HTML page on a server, on all of them, on a recording of `top`, or on incidents."""
+"""`ase-exporter report`: one HTML page on a server, on all of them, or on a recording of `top`."""
 
 import time
 from pathlib import Path
@@ -15,29 +15,19 @@ def report(
     target: str = "",
     fleet: bool = False,
     recording: Path | None = None,
-    state_directory: Path | None = None,
     last: float | None = None,
     start: str | None = None,
     end: str | None = None,
     selector: str = "",
     output: Path = Path("report.html"),
 ) -> None:
-    if (recording or state_directory) and (
-        prometheus or fleet or (recording and (target or state_directory))
-    ):
-        option = "--recording" if recording else "--state-dir"
-        raise UserError(f"{option}: is read alone; expected neither --prometheus, --target nor --fleet")
     if recording:
+        if target or fleet:
+            raise UserError("--recording: is read alone; expected neither --target nor --fleet")
         _write(output, recording_page(recording, load_catalogue()[0]))
         return
-    if state_directory:
-        require("numpy", "compare", "report needs numpy")
-        from ase_exporter.report.incident_report import state_page
-
-        _write(output, state_page(state_directory, target))
-        return
     if not prometheus:
-        raise UserError("expected --prometheus URL, --recording FILE, or --state-dir DIR")
+        raise UserError("expected --prometheus URL or --recording FILE")
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
     require("numpy", "compare", "report needs numpy")
