@@ -27,11 +27,12 @@ from tests.exporter.simulated import reading
 from tests.paths import SHARED
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
+from ase_exporter.compare.html import comparison_page
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.report import markdown
-from ase_exporter.compare.request import Request, answer, windows_around
+from ase_exporter.compare.request import server_selector, windows_around
 from ase_exporter.compare.statistics import WindowDifference
+from ase_exporter.compare.windows import Span
 from ase_exporter.demo.replay import CACHES, published
 from ase_exporter.rules.intervals import adapted
 
@@ -125,12 +126,13 @@ def comparisons(
 
 
 def compared(url: str, series: str) -> Comparison:
-    windows = [
-        f"{run}={START + start_of(run) + INTERVAL}..{START + end_of(run)}"
+    spans = [
+        Span(run, START + start_of(run) + INTERVAL, START + end_of(run))
         for run in RUNS
         if run.startswith(series)
     ]
-    return answer(Request(url, [SERVER], windows=windows))
+    with Prometheus(url) as prometheus:
+        return compare_windows(prometheus, server_selector(SERVER), spans)
 
 
 def row(comparison: Comparison, key: str, name: str = "") -> ComparisonRow:
@@ -247,7 +249,7 @@ def test_series_one_gained_137_percent_which_is_236_percent_of_before(
     gain = row(comparisons["series 1"], "throughput_per_cpu_unit").against_first[0]
     assert gain is not None
     assert gain.relative == pytest.approx(1.365, abs=0.001)
-    assert re.search(r"\+136\.5% \(x2\.36\) better", markdown(comparisons["series 1"]))
+    assert re.search(r"\+136\.5% \(x2\.36\) better", comparison_page(comparisons["series 1"]))
 
 
 @pytest.fixture(scope="module")

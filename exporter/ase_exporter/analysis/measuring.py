@@ -155,7 +155,7 @@ def windows(prometheus: Prometheus, server: str, **options: Any) -> list[Span]:
     around a change, by default 30 minutes and one. Windows stop at other changes and at restarts; `compare` leaves out
     times without data. Raises UserError if there is no such change or no time.
     """
-    return windows_of(prometheus, Request(str(prometheus.url), [server], **options), time.time())[1]
+    return windows_of(prometheus, Request(str(prometheus.url), server, **options), time.time())[1]
 
 
 def compare(

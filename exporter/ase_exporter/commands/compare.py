@@ -1,4 +1,4 @@
-"""`ase-exporter compare`: one server before and after a change, over several runs, or beside another server."""
+"""`ase-exporter compare`: one server before and after a change, or over several runs."""
 
 import io
 from pathlib import Path
@@ -11,17 +11,16 @@ from ase_exporter.untrusted.terminal import PlainConsole
 if TYPE_CHECKING:
     from ase_exporter.compare.comparison import Comparison
 
-Format = Literal["terminal", "markdown", "csv", "json", "html"]
+Format = Literal["terminal", "json", "html"]
 
 FILE_WIDTH = 80
 
 
 def compare(
     prometheus: str,
-    target: list[str],
+    target: str,
     before: str | None = None,
     after: str | None = None,
-    window: list[str] | None = None,
     change: str | None = None,
     runs: str | None = None,
     length: float = 1800.0,
@@ -41,12 +40,11 @@ def compare(
 
     request = Request(
         prometheus=prometheus,
-        targets=target,
+        target=target,
         selector=selector,
         exporter=exporter,
         before=before,
         after=after,
-        windows=window or [],
         change=change,
         runs=runs,
         length=length,
@@ -69,20 +67,15 @@ def compare(
 
 def as_text(result: "Comparison", form: Format, *, everything: bool = False) -> str:
     """The comparison in a format. everything: as text, also the measures without evidence of a difference."""
-    from ase_exporter.compare import report
     from ase_exporter.compare.html import comparison_page
-    from ase_exporter.compare.report import terminal
+    from ase_exporter.compare.report import as_json, terminal
 
     match form:
         case "terminal":
             text = io.StringIO()
             PlainConsole(file=text, width=FILE_WIDTH).print(terminal(result, everything=everything))
             return text.getvalue()
-        case "markdown":
-            return report.markdown(result)
-        case "csv":
-            return report.as_csv(result)
         case "json":
-            return report.as_json(result)
+            return as_json(result)
         case "html":
             return comparison_page(result)

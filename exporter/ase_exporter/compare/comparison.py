@@ -97,26 +97,25 @@ class Comparison:
 
 def compare_windows(
     prometheus: Prometheus,
-    selectors: str | Sequence[str],
+    selector: str,
     spans: Sequence[Span],
     *,
     keys: Sequence[str] | None = None,
     marks: Sequence[Change] = (),
     progress: Callable[[str, int, int], None] = lambda title, done, total: None,
 ) -> Comparison:
-    """Compare windows of one server, or the windows of several (a selector a window).
+    """Compare windows of one server.
 
-    selectors: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. progress:
+    selector: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. progress:
     called with a measure's title, the number done and the total. marks: changes; only those in and between the windows
     count. A sample is taken every scrape interval, or less often if that gives over MAX_SAMPLES. Of each window, the
     longest part without a gap is compared. Raises UserError if the windows cannot be compared.
     """
     if len(spans) < 2:
         raise UserError("expected at least two windows to compare")
-    chosen = [selectors] * len(spans) if isinstance(selectors, str) else list(selectors)
     start, end = min(span.start for span in spans), max(span.end for span in spans)
     marks = [mark for mark in marks if start <= mark.at and mark.earliest <= end]
-    covered = [read_covered(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
+    covered = [read_covered(prometheus, selector, span) for span in spans]
     spans = [each.span for each in covered]
     interval = max(each.interval for each in covered)
     step = max(interval, max(span.seconds for span in spans) / MAX_SAMPLES)
@@ -130,10 +129,7 @@ def compare_windows(
     windows: dict[str, dict[str, list[WindowSamples | None]]] = {}
     for done, (key, measure) in enumerate(wanted.items()):
         progress(measure.title, done, len(wanted))
-        found = [
-            read_window(prometheus, measure, selector, each, step, width)
-            for selector, each in zip(chosen, covered, strict=True)
-        ]
+        found = [read_window(prometheus, measure, selector, each, step, width) for each in covered]
         names = dict.fromkeys(name for window in found for name in window)
         windows[key] = {name: [window.get(name) for window in found] for name in names}
     progress("", len(wanted), len(wanted))
@@ -144,7 +140,7 @@ def compare_windows(
         for name, row in windows[key].items()
     )
     return Comparison(
-        selector=chosen[0],
+        selector=selector,
         spans=tuple(spans),
         rows=rows,
         step=step,

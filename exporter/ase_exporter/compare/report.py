@@ -1,4 +1,4 @@
-"""A comparison in one sentence, and as text for terminals, as Markdown, CSV and JSON, with the same figures in all."""
+"""A comparison in one sentence, and as text for terminals, as tables and as JSON, with the same figures in all."""
 
 import json
 import math
@@ -19,7 +19,6 @@ from ase_exporter.compare.comparison import (
 from ase_exporter.compare.measures import LOAD, Measure
 from ase_exporter.compare.statistics import CONFIDENCE, WindowDifference, WindowStatistics
 from ase_exporter.pages.text import as_count, as_second
-from ase_exporter.untrusted.encoders import csv_lines, markdown_table
 from ase_exporter.untrusted.terminal import TextLine
 
 NO_DATA = "-"
@@ -33,10 +32,6 @@ _OTHERS = {
 # Measures of what users feel; throughput comes last, as it also falls when less is asked for.
 EFFECTS = ("response_time", EFFICIENCY, LOAD)
 _COLOURS = {"better": "green", "worse": "red", "changed": "yellow", NO_EVIDENCE: "dim"}
-CSV_HEADER = (
-    *("measure", "name", "unit", "window", "start", "end", "value"),
-    *("median", "spread", "samples", "difference", "low", "high", "verdict"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,32 +159,6 @@ def _block(comparison: Comparison, row: ComparisonRow) -> Iterator[TextLine]:
         yield TextLine(f"  {span.name}")
         difference = f"   {interval(row.measure, step)} {step.verdict}" if step else ""
         yield TextLine(f"    {value(row.measure, figure)}{difference}")
-
-
-def markdown(comparison: Comparison) -> str:
-    lines = [f"**{headline(comparison)}**", "", *(f"{line}  " for line in preface(comparison))]
-    for grid in tables(comparison):
-        numbers = range(1, len(grid.header))
-        lines += ["", f"### {grid.title}", "", markdown_table([grid.header, *grid.rows], numbers)]
-    notes = [f"- **{finding}**" for finding in findings(comparison)]
-    notes += [f"- **Note:** {warning}" for warning in comparison.warnings]
-    return "\n".join([*lines, *(["", *notes] if notes else []), "", method(comparison), ""])
-
-
-def as_csv(comparison: Comparison) -> str:
-    """One line per measure and window, in base units, with the difference to the first window."""
-    return csv_lines([CSV_HEADER, *_csv_rows(comparison)])
-
-
-def _csv_rows(comparison: Comparison) -> Iterator[list[object]]:
-    for row in comparison.rows:
-        for number, (span, samples) in enumerate(zip(comparison.spans, row.windows, strict=True)):
-            difference = row.against_first[number - 1] if number else None
-            cells: list[object] = [row.key, row.name, row.measure.unit, span.name, span.start, span.end]
-            cells += [row.values[number], *_window(row, difference, len(samples.values) if samples else 0)]
-            if difference:
-                cells += [difference.difference, difference.low, difference.high, difference.verdict]
-            yield cells
 
 
 def as_json(comparison: Comparison) -> str:
@@ -332,9 +301,3 @@ def _difference(difference: WindowDifference | None) -> dict[str, object] | None
         content[f"{name}_before"] = getattr(difference.before, name)
         content[f"{name}_after"] = getattr(difference.after, name)
     return content
-
-
-def _window(row: ComparisonRow, difference: WindowDifference | None, samples: int) -> list[object]:
-    """Median, spread and number of samples of a window, for CSV."""
-    described = difference.after if difference else next((d.before for d in row.against_first if d), None)
-    return [described.median, described.spread, described.samples] if described else [None, None, samples]

@@ -21,12 +21,11 @@ class Request:
     """The options of `ase-exporter compare`, as given."""
 
     prometheus: str
-    targets: Sequence[str]
+    target: str
     selector: str = ""
     exporter: str | None = None
     before: str | None = None
     after: str | None = None
-    windows: Sequence[str] = ()
     change: str | None = None
     runs: str | None = None
     length: float = 1800.0
@@ -52,16 +51,9 @@ def answer_from(
         if key not in measures():
             raise UserError(f"--measure: {key}: expected one of {', '.join(measures())}")
     marks, spans = windows_of(server, request, time.time())
-    selectors = [server_selector(name, request.selector) for name in request.targets]
-    if len(selectors) == 2 and len(spans) == 1:
-        spans = [Span(name, spans[0].start, spans[0].end) for name in request.targets]
-    if len(selectors) not in (1, len(spans)):
-        raise UserError(
-            f"--target: {len(selectors)} given for {len(spans)} windows; expected 1, or one per window"
-        )
     return compare_windows(
         server,
-        selectors * len(spans) if len(selectors) == 1 else selectors,
+        server_selector(request.target, request.selector),
         spans,
         keys=request.measures,
         marks=marks,
@@ -70,12 +62,12 @@ def answer_from(
 
 
 def windows_of(server: Prometheus, request: Request, now: float) -> tuple[list[Change], list[Span]]:
-    """The known changes of the (first) target, and the windows that the options mean. Raises UserError."""
-    selector = server_selector(request.targets[0], request.selector)
+    """The known changes of the target, and the windows that the options mean. Raises UserError."""
+    selector = server_selector(request.target, request.selector)
     pair = request.before is not None or request.after is not None
-    if sum((pair, bool(request.windows), request.change is not None, request.runs is not None)) != 1:
-        raise UserError("expected one of: --before and --after, --window (repeated), --around, --runs")
-    known = marks_from_exporter(request.exporter, request.targets[0]) if request.exporter else None
+    if sum((pair, request.change is not None, request.runs is not None)) != 1:
+        raise UserError("expected one of: --before and --after, --around, --runs")
+    known = marks_from_exporter(request.exporter, request.target) if request.exporter else None
     marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now) if known is None else known
     if request.change is None:
         return marks, _spans(request, marks, now)
@@ -106,15 +98,9 @@ def windows_around(
 
 
 def _spans(request: Request, marks: list[Change], now: float) -> list[Span]:
-    """The windows, given in one of three ways."""
+    """The windows, given in one of two ways."""
     if request.runs is not None:
         return between(marks, parse_span("runs", request.runs, now), settle=request.settle)
-    if request.windows:
-        named = [text.partition("=") for text in request.windows]
-        for name, equals, span in named:
-            if not equals or not name:
-                raise UserError(f"--window: {name + equals + span!r}: expected NAME=START..END")
-        return [parse_span(name, span, now) for name, _, span in named]
     if request.before is None or request.after is None:
         raise UserError("--before and --after go together")
     return [parse_span("before", request.before, now), parse_span("after", request.after, now)]

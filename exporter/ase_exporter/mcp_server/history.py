@@ -50,7 +50,7 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Compared:
         raise UserError("expected one of: change; before and after; runs")
     request = Request(
         prometheus="",
-        targets=[arguments.server],
+        target=arguments.server,
         selector=sources.selector,
         exporter=sources.exporter,
         **arguments.model_dump(exclude={"server", "everything"}),

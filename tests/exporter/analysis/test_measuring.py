@@ -109,7 +109,7 @@ def test_changes_windows_and_differences(prometheus: Prometheus, story: Story) -
     assert table["verdict"][row] == "worse"
     assert 0 < table["low"][row] <= table["difference"][row] <= table["high"][row]
     # The command says the same.
-    said = answer(Request(story.url, [SERVER], change=GUILTY))
+    said = answer(Request(story.url, SERVER, change=GUILTY))
     assert [each.values for each in said.rows] == [each.values for each in comparison.rows]
     assert said.spans == comparison.spans
 

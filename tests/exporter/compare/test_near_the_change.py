@@ -66,7 +66,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
     now = time.time() // 60 * 60 - 300
     with stored(tmp_path_factory.mktemp("lives"), *lives(now)) as url:
         yield lambda server, text, length=LENGTH: answer(
-            Request(url, [server], change=text, length=length, settle=SETTLE, measures=MEASURES)
+            Request(url, server, change=text, length=length, settle=SETTLE, measures=MEASURES)
         )
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, WindowSamples
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.report import headline, markdown, terminal
+from ase_exporter.compare.report import headline, terminal
 from ase_exporter.compare.statistics import compare
 from ase_exporter.compare.windows import Span
 
@@ -57,7 +57,6 @@ def test_the_first_line_is_the_verdict_in_one_sentence() -> None:
         " 1 other is worse; 1 other changed; no evidence in 1."
     )
     assert " ".join(printed()[:2]).startswith("Transactions per CPU unit: better by 19.2%")
-    assert headline(RESULT) in markdown(RESULT)
 
 
 def test_what_changed_comes_first_and_the_rest_is_folded_away_unless_asked_for() -> None:
