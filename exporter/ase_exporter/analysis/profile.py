@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ase_exporter.catalogue.wait_parts import IDLE, wait_parts
+from ase_exporter.catalogue.wait_parts import wait_parts
 from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.config import yaml_files
@@ -49,12 +49,14 @@ class ProfileReader:
         self._end = span.end
         window = max(MIN_WINDOW, 4 * scrape)
         step = max(window, span.seconds / POINTS)
+        by_class, by_event = wait_parts().of_account()
         self._places = {
             "SELECTOR": selector,
             "PERIOD": range_text(span.seconds),
             "WINDOW": range_text(window),
             "MEAN": f"{range_text(span.seconds)}:{range_text(step)}",
-            **_busy_waits(),
+            "BUSY_CLASS": by_class,
+            "BUSY_EVENT": by_event,
         }
 
     def load(self) -> list[LoadRow]:
@@ -84,18 +86,6 @@ class ProfileReader:
         found = self._server.query(query, self._end)
         named = {" ".join(filter(None, map(each.labels.get, labels))): each.value for each in found}
         return {name: value for name, value in named.items() if math.isfinite(value)}
-
-
-def _busy_waits() -> dict[str, str]:
-    """Label matchers of waits that are part of the time account: by class, and by event where that overrides it."""
-    waits = wait_parts()
-    idle = "|".join(map(str, waits.events_of(IDLE)))
-    busy = "|".join(str(event) for event, part in waits.events.items() if part != IDLE)
-    classes = "|".join(waits.classes_of(IDLE))
-    return {
-        "BUSY_CLASS": f"event_id!~{promql(idle)}, class!~{promql(classes)}",
-        "BUSY_EVENT": f"event_id=~{promql(busy)}",
-    }
 
 
 def _rate(counter: LoadCounter) -> str:

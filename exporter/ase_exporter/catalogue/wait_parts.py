@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from ase_exporter.assets import shipped_rows
+from ase_exporter.untrusted.encoders import promql
 
 RUNNING_EVENT = 0
 # Of a session that runs: CPU time, which the account divides into work and spinning by other means.
@@ -35,6 +36,13 @@ class WaitParts:
 
     def classes_of(self, part: str) -> list[str]:
         return [wait_class for wait_class, each in self.classes.items() if each == part]
+
+    def of_account(self) -> tuple[str, str]:
+        """Label matchers of the waits that are part of the account: by class, and by event where that overrides it."""
+        idle = "|".join(map(str, self.events_of(IDLE)))
+        others = "|".join(str(event) for event, part in self.events.items() if part != IDLE)
+        classes = "|".join(self.classes_of(IDLE))
+        return f"event_id!~{promql(idle)}, class!~{promql(classes)}", f"event_id=~{promql(others)}"
 
 
 @cache

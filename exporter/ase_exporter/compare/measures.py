@@ -9,9 +9,12 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 
+from ase_exporter.catalogue.wait_parts import wait_parts
 from ase_exporter.compare.statistics import Good
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 
 Unit = Literal["ratio", "per_second", "count", "seconds", "plain"]
 
@@ -69,5 +72,11 @@ def _digits(value: float) -> str:
 
 
 def _fill(query: str, selector: str, seconds: float) -> str:
-    filled = Template(query).substitute(sel=selector, w=f"{max(1, int(seconds * 1000))}ms")
+    width = f"[{max(1, int(seconds * 1000))}ms]"
+    waits = (
+        f"rate(ase_wait_seconds_total{{{selector}, {each}}}{width})" for each in wait_parts().of_account()
+    )
+    filled = Template(query).substitute(
+        sel=selector, w=width[1:-1], waits=f"({' or '.join(waits)})", spin=threshold(SECONDS_PER_SPIN)
+    )
     return " ".join(filled.split())

@@ -1,0 +1,64 @@
+"""Measures that rest on definitions of others: which waits count, and what a spin costs."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.exporter.analysis.test_profile import WAITS
+from tests.exporter.compare.conftest import prometheus_with, typed
+from tests.needs import needs_prometheus
+
+from ase_exporter.compare.measures import measures
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+
+SELECTOR = 'instance="ONE"'
+TRANSACTIONS, BUSY, SPINS = 100.0, 2.0, 1e7
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, float]]:
+    """A Prometheus with ten minutes of waits, and their end."""
+    end = time.time() // 15 * 15 - 60
+    rates = {
+        **{
+            ("ase_wait_seconds_total", f'event_id="{number}",class="{kind}"'): rate
+            for number, kind, rate, _ in WAITS
+        },
+        ("ase_transactions_total", ""): TRANSACTIONS,
+        ("ase_engine_cpu_seconds_total", 'engine="0",mode="user"'): BUSY,
+        ("ase_engine_cpu_seconds_total", 'engine="0",mode="idle"'): BUSY,
+        ("ase_spinlock_spins_total", 'spinlock="one",class="lock"'): SPINS,
+    }
+    samples: dict[str, list[str]] = {}
+    for (name, labels), rate in rates.items():
+        for step in range(41):
+            line = f"{name}{{{SELECTOR},{labels}}} {rate * 15 * step} {end - 600 + 15 * step}"
+            samples.setdefault(name, []).append(line.replace(",}", "}"))
+    folder: Path = tmp_path_factory.mktemp("past")
+    with prometheus_with(typed(samples), folder) as url, Prometheus(url) as found:
+        yield found, end
+
+
+@pytest.mark.e2e
+@needs_prometheus
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("wait_time", [1000 * sum(rate for _, _, rate, counts in WAITS if counts) / TRANSACTIONS]),
+        ("waits_by_class", [1000 * rate / TRANSACTIONS for _, _, rate, counts in WAITS if counts]),
+        (
+            "response_time",
+            [1000 * (sum(rate for _, _, rate, counts in WAITS if counts) + BUSY) / TRANSACTIONS],
+        ),
+        ("spin_share", [SPINS * threshold(SECONDS_PER_SPIN) / (2 * BUSY)]),
+    ],
+)
+def test_measures_count_what_the_diagnosis_counts(
+    past: tuple[Prometheus, float], key: str, expected: list[float]
+) -> None:
+    prometheus, end = past
+    found = prometheus.query(measures()[key].promql(SELECTOR, 300.0), end)
+    assert sorted(each.value for each in found) == pytest.approx(sorted(expected))
