@@ -68,7 +68,6 @@ generate: setup
 	@$(VENV)/python -m dashboards.write
 	@$(VENV)/python -m docs.write
 	@$(VENV)/python -m tests.exporter.top.pictures
-	@$(VENV)/python -m tests.exporter.analysis.notebook
 
 docs: setup
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict

@@ -1,6 +1,5 @@
 """The YAML of the documents loads, their PromQL parses, their SQL runs, their Python imports what there is."""
 
-import ast
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.rules.parameters import parameters
 from ase_simulator.model.scenario import Scenario
 
-LANGUAGES = {"sh", "yaml", "promql", "sql", "python", "text"}
+LANGUAGES = {"sh", "yaml", "promql", "sql", "text"}
 # Placeholder in a document -> value used here.
 BLANKS = {
     "{…}": "{}",
@@ -149,11 +148,3 @@ def test_sql_is_answered_by_the_simulated_server(block: Block, server: Simulated
 def test_sql_that_is_wrong_is_seen(server: Simulated) -> None:
     with server.login("sa") as query, pytest.raises(DatabaseError):
         query("select nothing from master..monState")
-
-
-@pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_python_imports_what_there_is(block: Block) -> None:
-    tree = ast.parse(block.text)
-    tree.body = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
-    assert tree.body
-    exec(compile(tree, str(block), "exec"), {})

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from tests.exporter.analysis.story import Story, stored
 from tests.exporter.commands.command_line import Ended, Run
+from tests.exporter.story import Story, stored
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ScriptedBackend
 

@@ -1,13 +1,13 @@
 """The tools servers, diagnose and advise."""
 
+import time
+
 from ase_exporter.advise.advice import advise as weigh
-from ase_exporter.analysis import Prometheus, moment
-from ase_exporter.analysis.diagnosing import diagnose_window
-from ase_exporter.analysis.evidence import evidence
 from ase_exporter.compare.marks import ask_exporter
-from ase_exporter.compare.prometheus import range_text
+from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
+from ase_exporter.config.times import moment_option
 from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
@@ -21,6 +21,8 @@ from ase_exporter.mcp_server.answers import (
     Servers,
 )
 from ase_exporter.mcp_server.sources import Sources, certainty
+from ase_exporter.report.diagnosing import diagnose_window
+from ase_exporter.report.evidence import evidence
 
 MAX_RANGE = 31 * 86400.0
 MAX_SERVERS = 1000
@@ -140,7 +142,8 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
 def window(sources: Sources, arguments: inputs.Window) -> tuple[str, Span]:
     """Label matchers and window of a call. Raises UserError for bad times and windows over 31 days."""
     start, end = arguments.start, arguments.end
-    span = Span(f"{start}..{end}", moment(start, "start"), moment(end, "end"))
+    now = time.time()
+    span = Span(f"{start}..{end}", moment_option("start", start, now), moment_option("end", end, now))
     if not 0 < span.seconds <= MAX_RANGE:
         raise UserError("end: expected a time after the start, within 31 days of it")
     return server_selector(arguments.server, sources.selector), span

@@ -3,9 +3,11 @@
 import time
 from dataclasses import dataclass
 
-from ase_exporter.analysis import Prometheus, marks
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import read_coverage
+from ase_exporter.compare.marks import marks_from_exporter, with_restarts
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.mcp_server.answers import Certainty
 
@@ -32,7 +34,12 @@ class Sources:
 
     def changes(self, prometheus: Prometheus, server: str, start: float, end: float) -> list[Change]:
         """The changes of a server between two Unix times, in order of time."""
-        return marks(prometheus, server, start, end, exporter=self.exporter, selector=self.selector)
+        found = None
+        if self.exporter:
+            kept = marks_from_exporter(self.exporter, server)
+            found = [mark for mark in kept if start <= mark.at <= end]
+        selector = server_selector(server, self.selector)
+        return with_restarts(prometheus, selector, start, end, time.time(), found)
 
 
 def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float | None = None) -> Certainty:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ase_exporter.analysis.diagnosing import FoundInSpan, found_by_span
 from ase_exporter.changes.change import HARMLESS_KINDS
 from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS, Level
 from ase_exporter.errors import UserError
 from ase_exporter.report.alerts import WORST_FIRST, AlertHistory, alerts_by_instance, level_with
+from ase_exporter.report.diagnosing import FoundInSpan, found_by_span
 from ase_exporter.report.forecasts import HORIZON, RECENT, Forecast
 from ase_exporter.report.history import Values, by_label, mean, not_recorded
 from ase_exporter.report.period import HOUR, Period, Range

@@ -13,10 +13,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from ase_exporter.analysis.diagnosing import FoundInSpan
 from ase_exporter.compare.prometheus import Prometheus, Series, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
+from ase_exporter.report.diagnosing import FoundInSpan
 from ase_exporter.report.period import Period, bin_length
 from ase_exporter.untrusted.encoders import promql
 

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
-from ase_exporter.analysis.diagnosing import diagnose_window, found_by_span
-from ase_exporter.analysis.evidence import evidence
-from ase_exporter.analysis.profile import ProfileReader, ProfileTable, empty_tables
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import scrape_interval
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
@@ -19,7 +16,9 @@ from ase_exporter.diagnosis.load_profile import LoadRow
 from ase_exporter.errors import UserError
 from ase_exporter.pages.text import as_count, as_duration, as_minute
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded, level_with, told
+from ase_exporter.report.diagnosing import diagnose_window, found_by_span
 from ase_exporter.report.effects import Effect, judge, read_changes
+from ase_exporter.report.evidence import evidence
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.history import (
     NO_SCRAPE,
@@ -33,6 +32,7 @@ from ase_exporter.report.history import (
     without_edges,
 )
 from ase_exporter.report.period import Period, Range
+from ase_exporter.report.profile import ProfileReader, ProfileTable, empty_tables
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
 WORST_HOURS = 8

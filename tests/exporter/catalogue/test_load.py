@@ -7,7 +7,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from ase_exporter.advise.remedies import RemedyCatalogue
-from ase_exporter.analysis.profile import ProfileTable
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.differences import documented_columns
 from ase_exporter.catalogue.load import HERE, select_problem
@@ -17,6 +16,7 @@ from ase_exporter.config import yaml_files
 from ase_exporter.config.host import Profiles
 from ase_exporter.diagnosis.catalogue import DiagnosisCatalogue
 from ase_exporter.diagnosis.load_profile import LoadCounter
+from ase_exporter.report.profile import ProfileTable
 from ase_exporter.sessions.sources import Source
 
 GOOD = """
@@ -47,7 +47,7 @@ def test_no_column_that_is_read_is_listed_as_not_exported() -> None:
 PACKAGES = HERE.parent
 BUILT_IN: dict[Path, Any] = dict.fromkeys(sorted(HERE.glob("*.yaml")), dict[str, Collector]) | {
     PACKAGES / "advise" / "remedies.yaml": RemedyCatalogue,
-    PACKAGES / "analysis" / "tables.yaml": dict[str, ProfileTable],
+    PACKAGES / "report" / "tables.yaml": dict[str, ProfileTable],
     PACKAGES / "compare" / "measures.yaml": dict[str, Measure],
     PACKAGES / "config" / "perf_profiles.yaml": Profiles,
     PACKAGES / "diagnosis" / "findings.yaml": DiagnosisCatalogue,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.exporter.analysis.test_profile import WAITS
 from tests.exporter.compare.conftest import prometheus_with, typed
+from tests.exporter.report.test_profile import WAITS
 from tests.needs import needs_prometheus
 
 from ase_exporter.compare.measures import measures

@@ -9,12 +9,12 @@ from tests.exporter.compare.conftest import by_metric, prometheus_with
 from tests.exporter.diagnosis.states import State, generated
 from tests.needs import needs_prometheus
 
-from ase_exporter.analysis.diagnosing import diagnose_window
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
+from ase_exporter.report.diagnosing import diagnose_window
 from ase_exporter.top.frames import frame
 from ase_exporter.top.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
 

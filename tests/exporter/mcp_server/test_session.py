@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.exporter.analysis.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.exporter.mcp_server.running_server import ask, client, tree
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import reading
 from tests.exporter.simulated import run as simulated
+from tests.exporter.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.paths import REPOSITORY
 from tests.planted import DATABASE
 

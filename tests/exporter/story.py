@@ -21,8 +21,8 @@ from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 
-from ase_exporter.analysis.diagnosing import COUNTERS, GAUGES
 from ase_exporter.assets import load_yaml
+from ase_exporter.report.diagnosing import COUNTERS, GAUGES
 from ase_simulator.model import SimulatedServer
 
 SERVER = "PROD1"

@@ -7,9 +7,9 @@ import pytest
 from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.needs import needs_prometheus
 
-from ase_exporter.analysis.profile import ProfileReader
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
+from ase_exporter.report.profile import ProfileReader
 
 NAME = "ase_wait_seconds_total"
 # Number, class, seconds per second, and whether a session with work waits so.

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from ase_exporter.advise.evidence import Evidence, evidence_of
-from ase_exporter.analysis.diagnosing import PrometheusReadings, diagnosed
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.compare.comparison import INTERVALS_PER_SAMPLE
 from ase_exporter.compare.coverage import read_covered
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
+from ase_exporter.report.diagnosing import PrometheusReadings, diagnosed
 
 # Metric -> what advice lacks without it, beside what it lacks wherever the evidence comes from.
 _NEEDED = {

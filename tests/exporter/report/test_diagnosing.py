@@ -7,8 +7,8 @@ import pytest
 from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.needs import needs_prometheus
 
-from ase_exporter.analysis.diagnosing import found_by_span
 from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.report.diagnosing import found_by_span
 
 RANK, FIRST = "ase:diagnosis_finding:rank", "ase:diagnosis_first:rank"
 START = time.time() // 60 * 60 - 131 * 60
