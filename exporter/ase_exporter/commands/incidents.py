@@ -34,7 +34,7 @@ def incidents(state_directory: Path, name: str = "", target: str = "", as_json: 
         rows = [(each.id, each.target, each.finding, _doing(each)) for each in chosen]
         PlainConsole().print(WordTable(["incident", "server", "finding", "active sessions"], rows))
     else:
-        said = "No incident is kept: none began while serve had a Prometheus (verdicts), and no alert asked for one."
+        said = "No incident is kept: no alert asked for one."
         PlainConsole().print(TextLine(said))
 
 

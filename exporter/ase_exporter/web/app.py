@@ -31,7 +31,7 @@ from ase_exporter.sessions.sources import ENDED, STATEMENTS
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
-from ase_exporter.web.incident_keeper import IncidentKeeper, IncidentWatch
+from ase_exporter.web.incident_keeper import IncidentKeeper
 from ase_exporter.web.incident_routes import IncidentHandlers
 from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.web.web_config import WebConfig
@@ -43,15 +43,9 @@ from ase_exporter.workers.totals_register import TotalsRegister
 
 if TYPE_CHECKING:
     from ase_exporter.compare.verdicts import VerdictService
-    from ase_exporter.web.recorded_states import RecordedState, RecordedStates
 
 log = logging.getLogger(__name__)
 
-# In place of first findings and alerts.
-NOT_ASKED = (
-    "to see them here, run setup with --prometheus, or add your Prometheus to the configuration:"
-    " verdicts: {prometheus: http://HOST:9090}"
-)
 # Read with sessions: the budget counts the CPU time of our session, if that is known, and not the time of a statement.
 OWN_COST = frozenset({"own_session"})
 TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
@@ -76,12 +70,10 @@ class ExporterApp:
         self.config = config = loaded.config
         self.journal = Journal(config.changes, state_directory, _host_watch(config))
         self.judge: VerdictService | None = None
-        self.recorded: RecordedStates | None = None
-        self._judging: list[asyncio.Task[None]] = []
+        self._judging: asyncio.Task[None] | None = None
         self._state_directory = state_directory
-        self.incidents: IncidentWatch | None = None
         self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
-        self._ask_prometheus(config)
+        self._prepare_judge(config)
         self._totals = TotalsRegister(state_directory)
         self._logins = LoginLedger(state_directory)
         self._halted: set[tuple[str, int]] = set()
@@ -159,7 +151,7 @@ class ExporterApp:
         await self._replace_host(config)
         await self.journal.configure(config.changes, _host_watch(config))
         self._stop_judging()
-        self._ask_prometheus(config)
+        self._prepare_judge(config)
         self._start_judging()
         self.metrics.loaded()
         log.info("configuration loaded, targets: %d", len(config.targets))
@@ -184,34 +176,27 @@ class ExporterApp:
         """Metrics of a target that its worker does not have: its changes, and verdicts on them."""
         return [*target_families(self.journal, target), *(self.judge.families(target) if self.judge else ())]
 
-    def _ask_prometheus(self, config: Config) -> None:
-        """Prepare what takes a Prometheus, if the configuration has one."""
-        self.judge = self.recorded = self.incidents = None
+    def _prepare_judge(self, config: Config) -> None:
+        """Prepare verdicts on changes, if the configuration has a Prometheus for them."""
+        self.judge = None
         if config.verdicts:
-            from ase_exporter.web.recorded_states import RecordedStates
-
-            self.recorded = RecordedStates(config.verdicts)
             if find_spec("numpy") is None:
                 log.warning("%s", MissingExtraError("verdicts on changes need numpy", "compare"))
             else:
                 from ase_exporter.compare.verdicts import VerdictService
 
                 self.judge = VerdictService(config.verdicts, self.journal, self.names)
-            if self.keeper:
-                self.incidents = IncidentWatch(self.recorded, self.keeper)
 
     def names(self) -> list[str]:
         """The names of the configured targets."""
         return [target.name for target in self.config.targets]
 
     def _start_judging(self) -> None:
-        services = [each for each in (self.judge, self.incidents) if each]
-        self._judging = [asyncio.create_task(each.run()) for each in services]
+        self._judging = asyncio.create_task(self.judge.run()) if self.judge else None
 
     def _stop_judging(self) -> None:
-        for each in self._judging:
-            each.cancel()
-        self._judging = []
+        if self._judging:
+            self._judging.cancel()
 
     async def start(self) -> None:
         await self.journal.start()
@@ -366,33 +351,26 @@ class _Handlers:
     async def landing(self, _: Request) -> Response:
         exporter = self._exporter
         states = exporter.pool.states
-        recorded, problem = await exporter.recorded.read() if exporter.recorded else ({}, NOT_ASKED)
         grafana = exporter.config.changes.grafana
         changed = {name: len(exporter.journal.recent(name)) for name in states}
-        return HTMLResponse(
-            landing_page(states, recorded, problem, changed=changed, grafana=grafana.url if grafana else "")
-        )
+        return HTMLResponse(landing_page(states, changed=changed, grafana=grafana.url if grafana else ""))
 
 
 def landing_page(
     states: Mapping[str, TargetState],
-    recorded: "Mapping[str, RecordedState]",
-    problem: str = "",
     *,
     changed: Mapping[str, int],
     grafana: str = "",
 ) -> str:
-    """Every target with the outcome of its last scrape and what Prometheus recorded of it, as HTML.
+    """Every target with the outcome of its last scrape, as HTML.
 
-    problem: why nothing is recorded. changed: number of recent changes by target. grafana: its address, or ''.
+    changed: number of recent changes by target. grafana: its address, or ''.
     """
     return render(
         "landing.html",
         title=f"ase-exporter {version('ase-exporter')}",
         now=time.time(),
         states=states,
-        recorded=recorded,
-        problem=problem,
         changed=changed,
         grafana=grafana,
     )

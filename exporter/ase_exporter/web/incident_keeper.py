@@ -1,13 +1,9 @@
-"""Keeps who ran what when something begins: at once, and once more a minute later with what statements cost since.
-
-It begins when a caller says so, or when Prometheus has recorded another finding than before.
-"""
+"""Keeps who ran what when an alert fires: at once, and once more a minute later with what statements cost since."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -17,17 +13,12 @@ from ase_exporter.sessions.sources import SESSIONS, STATEMENTS
 from ase_exporter.untrusted.redaction import redact
 from ase_exporter.workers.messages import ScrapeReply
 
-if TYPE_CHECKING:
-    from ase_exporter.web.recorded_states import RecordedStates
-
 log = logging.getLogger(__name__)
 
 # Seconds: what statements cost is a difference over this time, in which no other incident of the server begins.
 LATER = 60.0
-# Seconds in which the same finding of a server, or an alert of the same name, is not kept again.
+# Seconds in which an alert of the same name is not kept again.
 SAME = 600.0
-# Seconds between two questions to Prometheus.
-INTERVAL = 15.0
 TAG = "incident"
 
 
@@ -50,10 +41,10 @@ class IncidentKeeper:
         self._begun: dict[tuple[str, str], float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, target: str, finding: str, content: Mapping[str, Any] | None = None) -> bool:
-        """Keep one in the background; False if one of the target, or of the same finding, was kept lately.
+    def begin(self, target: str, finding: str) -> bool:
+        """Keep one in the background; False if one of the target, or of the same alert, was kept lately.
 
-        content: what is known besides, as `Incidents.keep` takes it.
+        finding: the alert's name.
         """
         now = self._clock.monotonic()
         self._begun = {key: at for key, at in self._begun.items() if now - at < SAME}
@@ -61,7 +52,7 @@ class IncidentKeeper:
         if (target, finding) in self._begun or any(now - at < LATER for at in running):
             return False
         self._begun[target, finding] = now
-        task = asyncio.create_task(self._keep(target, finding, content or {}))
+        task = asyncio.create_task(self._keep(target, finding))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
@@ -74,10 +65,10 @@ class IncidentKeeper:
         for task in self._tasks:
             task.cancel()
 
-    async def _keep(self, target: str, finding: str, content: Mapping[str, Any]) -> None:
+    async def _keep(self, target: str, finding: str) -> None:
         try:
             first = await self._read(target)
-            name = await asyncio.to_thread(self.kept().keep, target, finding, first, content)
+            name = await asyncio.to_thread(self.kept().keep, target, finding, first, {})
             log.info("target %s: incident %s is kept: %s", target, name, finding)
             text = (
                 f"{redact(finding)}: incident {name} (ase-exporter incidents, or /incidents of the exporter)"
@@ -88,9 +79,7 @@ class IncidentKeeper:
             await self._sleep(LATER)
             then = await self._read(target)
             whole = replace(first, statements=then.statements)
-            await asyncio.to_thread(
-                self.kept().keep, target, finding, whole, {**content, "later": then.active}
-            )
+            await asyncio.to_thread(self.kept().keep, target, finding, whole, {"later": then.active})
         except KeyError:
             log.info("target %s: is gone: its incident is not kept, or has no statements", target)
         except Exception as error:
@@ -103,43 +92,3 @@ class IncidentKeeper:
         if reply.sessions is None:
             raise OSError(reply.summary.error or "no answer in time")
         return reply.sessions
-
-
-class IncidentWatch:
-    """Watches the recorded states of all targets."""
-
-    def __init__(self, states: "RecordedStates", keeper: IncidentKeeper) -> None:
-        self._states = states
-        self._keeper = keeper
-        # The first finding of each target, '' without one; those of the start are not new.
-        self._known: dict[str, str] = {}
-
-    async def run(self) -> None:
-        """Watch until cancelled."""
-        while True:
-            try:
-                await self.check()
-            except Exception:
-                # A bug must not end the watch, and never the exporter.
-                log.exception("incidents: unexpected error")
-            await asyncio.sleep(INTERVAL)
-
-    async def check(self) -> None:
-        """Have an incident kept of each target whose first finding is another than before."""
-        recorded, problem = await self._states.read()
-        if problem:
-            return
-        for target, state in recorded.items():
-            finding = state.word if state.has_finding else ""
-            before = self._known.get(target)
-            self._known[target] = finding
-            if finding and before is not None and finding != before:
-                content = {"account": state.account, "next": _next_steps(finding)}
-                self._keeper.begin(target, finding, content)
-
-
-def _next_steps(word: str) -> Mapping[str, list[str]]:
-    # It loads what only those with a Prometheus need.
-    from ase_exporter.diagnosis.catalogue import catalogue
-
-    return {word: [step for each in catalogue().findings.values() if each.word == word for step in each.next]}

@@ -11,7 +11,6 @@ from ase_exporter.pages import render as module
 from ase_exporter.pages.render import polylines, render
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.web.app import landing_page
-from ase_exporter.web.recorded_states import RecordedState
 
 TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))
 HOSTILE = '<script>alert("1")</script>' + "x" * 200
@@ -32,9 +31,8 @@ def changes_page() -> str:
 def landing() -> str:
     """The landing page with a hostile server."""
     summary = ScrapeSummary(error=HOSTILE, version=HOSTILE, unreadable=(HOSTILE,))
-    recorded = {HOSTILE: RecordedState(HOSTILE, 0.5, {HOSTILE})}
     states = {HOSTILE: TargetState(summary, at=0.0)}
-    return landing_page(states, recorded, HOSTILE, changed={HOSTILE: 1}, grafana=f"https://{HOSTILE}")
+    return landing_page(states, changed={HOSTILE: 1}, grafana=f"https://{HOSTILE}")
 
 
 @pytest.mark.parametrize("page", [changes_page, landing])

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,13 +15,10 @@ from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.sessions.session import Snapshot
-from ase_exporter.web.incident_keeper import LATER, SAME, IncidentKeeper, IncidentWatch
-from ase_exporter.web.recorded_states import RecordedState
+from ase_exporter.web.incident_keeper import LATER, SAME, IncidentKeeper
 from ase_exporter.workers.messages import ScrapeReply
 
 TEXT = "select a from t where b = ?"
-BLOCKED = RecordedState("BLOCKED", 0.9, account={"lock": 4.5})
-WORKS = RecordedState("WORKS", -2.0)
 
 
 def at(seconds: float) -> Snapshot:
@@ -64,17 +60,6 @@ def test_a_damaged_file_is_left_out_and_named_when_it_is_asked_for(tmp_path: Pat
 
 
 @dataclass
-class States:
-    """Recorded states of the test's choice."""
-
-    found: Mapping[str, RecordedState] = field(default_factory=dict)
-    problem: str = ""
-
-    async def read(self) -> tuple[Mapping[str, RecordedState], str]:
-        return self.found, self.problem
-
-
-@dataclass
 class Server:
     """Answers for sessions, and takes annotations. asked: the targets; statements: from the second answer on.
 
@@ -111,43 +96,29 @@ async def at_once(seconds: float) -> None:
     assert seconds == LATER
 
 
-def test_an_incident_is_kept_when_a_finding_begins_and_linked_from_an_annotation(tmp_path: Path) -> None:
-    states, server, clock = States(), Server(), ShiftedClock()
+def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) -> None:
+    server, clock = Server(), ShiftedClock()
 
-    def keeper() -> IncidentKeeper:
-        return IncidentKeeper(
+    async def alerts() -> None:
+        keeper = IncidentKeeper(
             lambda: Incidents(tmp_path, 9), server.sessions, server.annotate, clock.clock, at_once
         )
-
-    async def watch() -> None:
-        keep = keeper()
-        watching = IncidentWatch(states, keep)  # type: ignore[arg-type]
-
-        async def see(problem: str = "", **found: RecordedState) -> int:
-            states.found, states.problem = found, problem
-            await watching.check()
-            await keep.finished()
-            clock.ahead += LATER
-            return len(server.annotations)
-
-        # What was wrong at the start has not begun now.
-        assert await see(ONE=WORKS, TWO=BLOCKED) == 0
-        assert await see(ONE=BLOCKED, TWO=BLOCKED) == 1
-        assert await see(ONE=BLOCKED, TWO=BLOCKED) == 1
-        assert await see(problem="no answer") == 1
-        assert await see(ONE=WORKS, TWO=RecordedState("LOG", 0.5)) == 2
-        # The same again, and only later a new one.
-        assert await see(ONE=BLOCKED, TWO=WORKS) == 2
+        assert keeper.begin("ONE", "BLOCKED")
+        # Another server has its own.
+        assert keeper.begin("TWO", "BLOCKED")
+        await keeper.finished()
+        # One a minute of a server, whatever begins.
+        assert not keeper.begin("ONE", "LOG")
+        clock.ahead += LATER
+        # The same again only later.
+        assert not keeper.begin("ONE", "BLOCKED")
         clock.ahead += SAME
-        assert await see(ONE=WORKS, TWO=WORKS) == 2
-        assert await see(ONE=BLOCKED, TWO=WORKS) == 3
-        # One a minute, whatever begins.
-        assert not keep.begin("ONE", "other") or not keep.begin("ONE", "more")
+        assert keeper.begin("ONE", "BLOCKED")
+        await keeper.finished()
 
-    asyncio.run(watch())
+    asyncio.run(alerts())
     assert [each.target for each in server.annotations] == ["ONE", "TWO", "ONE"]
     first = list(Incidents(tmp_path, 9).all())[-1]
-    assert first.content["account"] == {"lock": 4.5} and first.content["next"]["BLOCKED"]
     assert first.content["later"] and first.snapshot.statements == SNAPSHOT.statements
     assert first.snapshot == replace(at(1).without_text(), at=first.snapshot.at)
     change = server.annotations[0]
