@@ -39,7 +39,8 @@ test: lint
 	$(VENV)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not alone" --ignore tests/benchmarks
 	$(VENV)/python -m pytest -q -m "alone and not slow" --ignore tests/benchmarks
 
-test-slow: setup
+test-slow:
+	@deploy/dev/setup.sh slow
 	$(VENV)/python -m pytest -q -m slow
 
 # What is given here reaches the tests by the environment. Passwords are given there: `ps` would show them, and make takes

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests import (
     plain_output,  # noqa: F401  # before anything that imports rich
+    skips,
     unit_tier,
 )
 from tests.leaks import WATCH, watch_everything
@@ -25,12 +26,15 @@ settings.register_profile("slow", parent=settings.get_profile("test"), max_examp
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--unit", action="store_true", help="only tests that need nothing but Python packages")
+    parser.addoption("--no-new-skips", action="store_true", help="a skip that allowed_skips.yaml lacks fails")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The same examples in every `make test`; new ones each time, and more of them, in `make test-slow`."""
     if config.option.unit:
         unit_tier.install_pyodbc_stand_in()
+    if config.option.no_new_skips:
+        config.pluginmanager.register(skips)
     settings.load_profile("slow" if config.option.markexpr == "slow" else "test")
     # Each request without a client of its own reads a hundred authorities, which takes 40 ms of CPU.
     httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)

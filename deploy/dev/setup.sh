@@ -3,6 +3,7 @@
 #   setup.sh demo   what running needs: FreeTDS, Prometheus, Alertmanager, node_exporter, requirements.txt and
 #                   requirements-simulator.txt
 #   setup.sh test   the same, and what tests and lint need: FreeTDS's tools, Chromium, requirements-dev.txt (default)
+#   setup.sh slow   the same, and what the slow tests need: VictoriaMetrics, npm, perf, systemd's checker
 # A second run of a tier, or `demo` after `test`, does nothing.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -21,7 +22,7 @@ prometheus-node-exporter:/usr/bin/prometheus-node-exporter
 requirements='requirements.txt requirements-simulator.txt'
 case $tier in
 demo) ;;
-test)
+test | slow)
     packages="$packages
 freetds-bin:/usr/bin/tsql
 curl:/usr/bin/curl
@@ -31,10 +32,16 @@ fonts-dejavu-core:/usr/share/fonts/truetype/dejavu
     requirements='requirements-dev.txt'
     ;;
 *)
-    echo "setup: expected demo or test, not $tier" >&2
+    echo "setup: expected demo, test or slow, not $tier" >&2
     exit 2
     ;;
 esac
+[ "$tier" != slow ] || packages="$packages
+victoria-metrics:/usr/bin/victoria-metrics
+npm:/usr/bin/npm
+linux-perf:/usr/bin/perf
+systemd:/usr/bin/systemd-analyze
+"
 
 missing=
 for entry in $packages; do
@@ -79,7 +86,8 @@ PYTHON=${PYTHON:-python3}
     exit 2
 }
 
-# One stamp per tier: the checksum of what it was installed from.
+# One stamp per tier: the checksum of what it was installed from. Slow tests need no more Python than the others.
+[ "$tier" != slow ] || tier="test"
 wanted=$(cat requirements*.txt exporter/pyproject.toml simulator/pyproject.toml | sha256sum)
 if [ ! -x .venv/bin/python ] || [ "$(cat ".venv/installed-$tier" 2>/dev/null)" != "$wanted" ]; then
     echo "setup: installing Python packages into .venv, which takes a minute or so"

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.paths import DEPLOY, REPOSITORY
@@ -13,6 +14,10 @@ from ase_exporter.assets import load_yaml
 
 VERSION = DEPLOY / "dev" / "version.py"
 WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yaml"))
+
+
+def workflow(name: str) -> Any:
+    return load_yaml((REPOSITORY / ".github" / "workflows" / f"{name}.yaml").read_text())
 
 
 def run(*words: str | Path, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
@@ -54,11 +59,31 @@ def test_an_action_is_pinned_by_its_commit_and_names_its_version(path: Path) -> 
     assert [each for each, comment in used if not re.fullmatch(r"  # v[\d.]+", comment)] == []
 
 
-def test_nothing_is_published_that_was_not_tested() -> None:
-    jobs = load_yaml((REPOSITORY / ".github" / "workflows" / "release.yaml").read_text())["jobs"]
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_checkout_leaves_no_token_behind(path: Path) -> None:
+    steps = [step for job in workflow(path.stem)["jobs"].values() for step in job["steps"]]
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkouts
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_nothing_is_published_that_was_not_tested_and_approved() -> None:
+    jobs = workflow("release")["jobs"]
     publishing = [name for name, job in jobs.items() if "write" in job.get("permissions", {}).values()]
-    assert publishing == ["images", "publish"]
-    assert all({"test", "build"} <= set(jobs[name]["needs"]) for name in publishing)
+    assert publishing == ["publish"]
+    assert {"test", "build"} <= set(jobs["publish"]["needs"])
+    assert jobs["publish"]["environment"] == "release"
+
+
+def test_the_nightly_run_fails_for_a_new_skip_and_dependencies_are_audited_weekly() -> None:
+    nightly, weekly = workflow("slow"), workflow("audit")
+    # YAML takes the key `on` for true.
+    assert re.fullmatch(r"\d+ \d+ \* \* \*", nightly[True]["schedule"][0]["cron"])
+    assert nightly["env"] == {"PYTEST_ADDOPTS": "--no-new-skips"}
+    ran = [step.get("run") for step in nightly["jobs"]["slow"]["steps"]]
+    assert {"make test-slow", "make test"} <= {*ran}
+    assert re.fullmatch(r"\d+ \d+ \* \* \d", weekly[True]["schedule"][0]["cron"])
+    assert weekly["jobs"]["audit"]["steps"][-1] == {"run": "make audit"}
 
 
 def test_an_sbom_that_lacks_a_package_is_found(tmp_path: Path) -> None:
