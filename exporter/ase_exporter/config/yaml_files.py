@@ -21,6 +21,8 @@ T = TypeVar("T")
 _Loc = tuple[int | str, ...]
 _Problem = tuple[_Loc, str]
 
+_ADAPTERS: dict[object, TypeAdapter[Any]] = {}
+
 # pydantic's error types for an unknown key, of models and of dataclasses.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 # In place of pydantic's words for what YAML calls a list and a mapping.
@@ -84,6 +86,15 @@ class _Loader(yaml.SafeLoader):
             raise _RejectedError("a value that cannot be read must be quoted", node) from None
 
 
+def _adapter(form: type[T] | TypeAdapter[T]) -> TypeAdapter[T]:
+    """Made once for each form: of the whole configuration it takes 20 ms."""
+    if isinstance(form, TypeAdapter):
+        return form
+    if form not in _ADAPTERS:
+        _ADAPTERS[form] = TypeAdapter(form)
+    return _ADAPTERS[form]
+
+
 def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
     """The validated content of a file. Raises UserError with file, line and key for whatever is wrong."""
     try:
@@ -95,7 +106,7 @@ def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
 
 def load_shipped(path: Path, form: type[T] | TypeAdapter[T]) -> T:
     """The same of a file of ours, which is right: without the strict loader, that takes ten times as long."""
-    adapter = form if isinstance(form, TypeAdapter) else TypeAdapter(form)
+    adapter = _adapter(form)
     try:
         return adapter.validate_python(load_yaml(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, ValidationError):
@@ -109,7 +120,7 @@ def parse(text: str, form: type[T] | TypeAdapter[T], source: str) -> T:
     if data is None or root is None:
         raise UserError(f"{source}: the file is empty; expected settings, or {{}} for none")
     try:
-        return (form if isinstance(form, TypeAdapter) else TypeAdapter(form)).validate_python(data)
+        return _adapter(form).validate_python(data)
     except ValidationError as error:
         raise UserError(_describe(source, root, error)) from None
 
