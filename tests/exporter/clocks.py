@@ -1,11 +1,15 @@
 """Clocks that tests move."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from unittest.mock import patch
 
 from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.clock import Clock
+from ase_simulator.faults import Faults
 
 
 class ShiftedClock:
@@ -21,6 +25,31 @@ class ShiftedClock:
 
     def time(self) -> float:
         return time.time() + self.ahead + self.jump
+
+
+class StandingClock(ShiftedClock):
+    """Stands still but for the seconds that a test adds, so that it does not matter how fast the machine is."""
+
+    def monotonic(self) -> float:
+        return 1000.0 + self.ahead
+
+    def time(self) -> float:
+        return 1e9 + self.ahead + self.jump
+
+
+@contextmanager
+def leaping(clock: ShiftedClock, seconds: float) -> Iterator[None]:
+    """Each time that a simulated server hangs, so many seconds pass at once: nobody waits for a deadline."""
+    strikes = Faults.strikes
+
+    def leap(faults: Faults, request: str) -> bool:
+        struck = strikes(faults, request)
+        if struck and faults.hang:
+            clock.ahead += seconds
+        return struck
+
+    with patch.object(Faults, "strikes", leap):
+        yield
 
 
 def opener(clock: Clock) -> Opener[Connection]:

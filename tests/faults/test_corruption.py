@@ -25,7 +25,8 @@ WORKERS, TARGETS = 4, 16
 COLLECTORS = {"state", "threads", "engines", "data_caches", "cache_pools", "devices", "databases", "network"}
 # While answers are corrupted nobody cares for the scrape; what is right may take its time.
 IMPATIENT, PATIENT = 3.0, 60.0
-LOGIN_TIMEOUT = 10.0
+# Each damaged answer ends its connection at once: it is the start of the exporter that may take long.
+LOGIN_TIMEOUT = 60.0
 SCRAPE_INTERVAL, SCRAPE_TIMEOUT = 1.0, 300.0
 REFERENCE = "REFERENCE"
 FAILED = re.compile(r"^ase_exporter_collector_success\{.*\} 0\.0$", re.MULTILINE)

@@ -161,7 +161,7 @@ def test_no_sequence_of_answers_gets_a_login_locked(
 ) -> None:
     clock = ShiftedClock()
     with login_server() as server:
-        one = scraper(server.port, clock, connect_timeout=3.0)
+        one = scraper(server.port, clock, connect_timeout=1.5)
         for hour in range(2):
             for packets, talk in answers:
                 server.reply = b"".join(answer(*tokens, failed=failed) for tokens, failed in packets)
@@ -175,7 +175,7 @@ def test_no_sequence_of_answers_gets_a_login_locked(
 
 def test_a_login_refused_after_the_timeout_is_an_attempt() -> None:
     with login_server() as server:
-        one = scraper(server.port, connect_timeout=2.0)
+        one = scraper(server.port, connect_timeout=1.5)
         for attempt in range(1, LOGIN_ATTEMPTS + 1):
             server.may_answer.clear()
             # While the answer is awaited, nothing else is sent.
@@ -190,7 +190,7 @@ def test_a_login_refused_after_the_timeout_is_an_attempt() -> None:
 
 def test_a_server_that_hangs_gets_one_login_and_is_asked_again_as_soon_as_it_answers() -> None:
     with login_server(ACCEPTED, session) as server:
-        one = scraper(server.port, connect_timeout=2.0)
+        one = scraper(server.port, connect_timeout=1.5)
         server.may_answer.clear()
         assert [kind(one) for _ in range(4)] == ["deadline"] * 4
         assert server.logins == 1
@@ -216,7 +216,7 @@ def test_a_server_that_is_down_is_asked_at_each_scrape(how: str) -> None:
             if how == "refused":
                 with socket.create_server(("127.0.0.1", 0)) as gone:
                     port = gone.getsockname()[1]
-        one = scraper(port, connect_timeout=2.0)
+        one = scraper(port, connect_timeout=1.5)
         kinds = [kind(one) for _ in range(LOGIN_ATTEMPTS + 2)]
         assert "login_suspended" not in kinds and "" not in kinds
         if how == "closing":

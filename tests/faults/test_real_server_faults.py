@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from tests.exporter.clocks import ShiftedClock, opener
+from tests.exporter.clocks import ShiftedClock, leaping, opener
 from tests.exporter.simulated import PASSWORD, Simulated, reading, run, scraper_of
 from tests.faults.scraping import failed, samples, scrape
 
@@ -182,13 +182,17 @@ def test_what_rollbacks_have_reserved_is_no_free_log_space(server: Simulated, sc
 
 
 def test_a_catalogue_that_hangs_costs_neither_ase_up_nor_the_other_collectors(
-    server: Simulated, scraper: TargetScraper, monkeypatch: pytest.MonkeyPatch
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The cancelled statement may come back late, and what hangs leaves the others enough time.
-    monkeypatch.setattr(TIMING, "cancel_grace", 20.0)
+    monkeypatch.setattr(TIMING, "cancel_grace", 200.0)
     monkeypatch.setattr(TIMING, "collector_share", 0.05)
+    shifted = ShiftedClock()
+    one = scraper_of(server.address, clock=shifted)
     server.faults.hang, server.faults.only = True, "sysdatabases"
-    seen = scrape(scraper)
+    with leaping(shifted, 181.0):
+        seen = scrape(one, 3600.0, shifted)
+    one.close()
     assert seen.summary.up
     assert seen.error_kind == ""
     assert set(failed(seen)) <= {"database_space", "database_states", "changes"}
@@ -196,10 +200,15 @@ def test_a_catalogue_that_hangs_costs_neither_ase_up_nor_the_other_collectors(
 
 
 def test_a_server_that_answers_the_first_question_alone_is_up(
-    server: Simulated, scraper: TargetScraper
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(TIMING, "cancel_grace", 200.0)
+    shifted = ShiftedClock()
+    one = scraper_of(server.address, clock=shifted)
     server.faults.hang, server.faults.only = True, "@@version"
-    assert scrape(scraper, 6.0).summary.up
+    with leaping(shifted, 361.0):
+        assert scrape(one, 600.0, shifted).summary.up
+    one.close()
 
 
 @pytest.mark.parametrize("version", ["15.7 SP138", "16.0 SP02"])
@@ -224,8 +233,7 @@ def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
     shifted = ShiftedClock()
     monkeypatch.setattr(TIMING, "cancel_grace", 20.0)
     if reason == "deadline":
-        monkeypatch.setattr(TIMING, "collector_share", 0.01)
-        monkeypatch.setattr(TIMING, "min_collector_seconds", 0.5)
+        monkeypatch.setattr(TIMING, "collector_share", 0.05)
     module = reading("state", "devices", "engines", "data_caches", "threads", "databases")
     one = scraper_of(server.address, module=module, clock=shifted)
 
@@ -242,7 +250,8 @@ def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
     tried = []
     for turn in range(36):
         shifted.ahead += 15.0
-        seen = scrape(one, clock=shifted)
+        with leaping(shifted, 4.0):
+            seen = scrape(one, clock=shifted)
         assert failed(seen) == {"devices": reason}
         assert {"state", "engines"} <= set(seen.collected)
         if seen.outcomes["devices"].seconds:

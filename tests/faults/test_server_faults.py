@@ -47,7 +47,7 @@ def failure(action: Callable[[], object]) -> DatabaseError:
 
 def test_packets_that_are_dropped_cost_no_more_than_the_deadline() -> None:
     with dropping() as port:
-        seen = scrape(scraper_of(("127.0.0.1", port)), 3.0)
+        seen = scrape(scraper_of(("127.0.0.1", port)), 1.5)
     assert not seen.summary.up
     assert seen.error_kind in ("deadline", "unreachable")
     assert "\nase_up 0.0\n" in text(seen)

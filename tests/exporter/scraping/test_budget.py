@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.clocks import ShiftedClock
+from tests.exporter.clocks import ShiftedClock, StandingClock
 from tests.exporter.simulated import Simulated, reading, run, scrape
 
 from ase_exporter.ase.cost import Cost
@@ -172,18 +172,30 @@ def test_each_scrape_adds_its_cost(server: Simulated) -> None:
         assert values(second, name)[()] > values(first, name)[()]
 
 
-def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(server: Simulated) -> None:
-    # Without our session's CPU time the time in statements counts, and scrapes follow each other at once.
-    scrape_it = scrapes(server, reading("state", "devices", "engines"), 0.05)
+def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, table = StandingClock(), server.model.table
+    # Without our session's CPU time the time in statements counts.
+    one = server.scraper(module=reading("state", "devices", "engines"), budget=0.05, clock=clock)
+
+    def scrape_it() -> ScrapeResult:
+        clock.ahead += 1.0
+        result = ScrapeResult(clock.monotonic() + 90, clock=clock.clock)
+        one.scrape(result)
+        assert result.summary.up
+        return result
+
+    def slow_table(name: str) -> object:
+        clock.ahead += 0.5 if name == "monDeviceIO" else 0.0
+        return table(name)
+
     scrape_it()
-    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.05
-    try:
-        # The first one exceeds the budget, the second one measures the collectors.
-        scrape_it()
-        slow = scrape_it()
-    finally:
-        server.faults.only, server.faults.seconds_per_row = "", 0.0
-    assert slow.outcomes["devices"].seconds > 0.1
+    monkeypatch.setattr(server.model, "table", slow_table)
+    # The first one exceeds the budget, the second one measures the collectors.
+    scrape_it()
+    slow = scrape_it()
+    assert slow.outcomes["devices"].seconds == pytest.approx(0.5)
     assert values(slow, "ase_exporter_budget_ratio") == {(): 0.05}
     assert values(slow, "ase_exporter_budget_demand_ratio")[()] > 0.05
     assert values(slow, "ase_exporter_collector_stretch")["devices",] > 1
@@ -196,6 +208,7 @@ def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(server: Si
     assert any(family.name.endswith("_total") for family in slow.collected["devices"])
     assert not [family for family in next_one.collected["devices"] if family.name.endswith("_total")]
     assert "ase_start_timestamp_seconds" in render_text(next_one.all_families(stuck=False))
+    one.close()
 
 
 def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_other(
