@@ -32,7 +32,6 @@ and a fall of raw values:
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from operator import sub
 from typing import Any, Literal, NamedTuple
 
@@ -73,6 +72,8 @@ MAX_ABSENT_ROWS = 20_000
 MAX_IDLE_SERIES = 10_000
 # Rows that were forgotten are recognized by a checksum of their key, of so many rows.
 MAX_FORGOTTEN_ROWS = 100_000
+# Of events at least so many are remembered, and twice as many as one reading had: a server holds no more.
+MIN_REMEMBERED_EVENTS = 5_000
 
 _EDGE = {"int": 1 << 31, "unsigned int": 1 << 32}
 _MASK = (1 << 32) - 1
@@ -161,9 +162,9 @@ class TableCounters(
     raw values and growth by column; growth_seconds: how long that took to grow. absent: rows that have vanished;
     forgotten: checksums of those that are not remembered. generations: per row. labels: of each series, by number;
     series_read: when it was read last. totals: per column, one value per series number. top_rows: if only the top rows
-    have series of their own, those rows and their rank values. latest, seen: time of the newest event, and how often
-    each event of that time was seen, by checksum. marks: of each instance when its rows were last read. holes: cells
-    that were unknown at the first reading or when they were re-based, by row and index of the column.
+    have series of their own, those rows and their rank values. seen: how often each event was seen in a reading, by
+    checksum, the latest last; most_events: of one reading. marks: of each instance when its rows were last read.
+    holes: cells that were unknown at the first reading or when they were re-based, by row and index of the column.
     renumbered: changes when series get other numbers.
     """
 
@@ -181,8 +182,8 @@ class TableCounters(
     series_read: list[float] = []
     totals: list[Column] = []
     top_rows: dict[Key, float] = {}
-    latest: datetime | None = None
     seen: dict[int, Count] = {}
+    most_events: Count = 0
     marks: dict[Instance, Mark] = {}
     holes: set[tuple[Key, Count]] = set()
 
@@ -200,6 +201,7 @@ class TableCounters(
         self._cleared: set[Instance] = set()
         # Sums that are lower than they were, and since when.
         self._dips: dict[Key, float] = {}
+        self._last_events: Sequence[Sequence[Any]] = ()
 
     def join(self, store: CounterStore, *, by_instance: bool) -> None:
         """Belong to this store."""
@@ -301,25 +303,28 @@ class TableCounters(
     def new_events(self, rows: Sequence[Sequence[Any]], time: int, now: float) -> list[Sequence[Any]]:
         """The events that earlier readings did not contain. time: index of their time column.
 
-        Events at the latest known time are compared by their whole row, as more of them may have been added.
+        A server may show an event again: all that it holds to a new connection. Events are told apart by their whole
+        row, not by their time, as the server's clock may go back; equal ones by how often they occur in a reading.
         """
         self.read_at = now
         self.reads += 1
+        if rows == self._last_events:
+            return []
+        self._last_events = rows
         fresh: list[Sequence[Any]] = []
-        left = Counter(self.seen)
+        present: Counter[int] = Counter()
         for row in rows:
-            at = row[time]
-            if at is None or (self.latest is not None and at < self.latest):
-                continue
-            if at == self.latest and left[_checksum(tuple(row))] > 0:
-                left[_checksum(tuple(row))] -= 1
-                continue
-            fresh.append(row)
-        if fresh:
-            newest = max(row[time] for row in fresh)
-            same = Counter(_checksum(tuple(row)) for row in fresh if row[time] == newest)
-            self.seen = Counter(self.seen) + same if newest == self.latest else same
-            self.latest = newest
+            if row[time] is not None:
+                checksum = _checksum(tuple(row))
+                present[checksum] += 1
+                if present[checksum] > self.seen.get(checksum, 0):
+                    fresh.append(row)
+        for checksum, count in present.items():
+            # The latest ones come last.
+            self.seen[checksum] = max(count, self.seen.pop(checksum, 0))
+        self.most_events = max(self.most_events, len(rows))
+        for checksum in list(self.seen)[: -max(MIN_REMEMBERED_EVENTS, 2 * self.most_events)]:
+            del self.seen[checksum]
         return fresh
 
     def note_owners(self) -> None:

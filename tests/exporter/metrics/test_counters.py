@@ -1,6 +1,6 @@
 """TableCounters: wraps, clears, resets, restarts and events, one case each."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -134,3 +134,36 @@ def test_a_store_that_starts_at_raw_values_counts_the_first_reading() -> None:
     assert read(table, 0, a=500, b=-1) == {"a": 500, "b": (1 << 32) - 1}
     assert read(table, 15, a=510, b=1) == {"a": 510, "b": (1 << 32) + 1}
     assert read_sum(store.table("slots", ["wide"]), 0, 5, None, 7) == 12
+
+
+NOON = datetime(2026, 10, 25, 12)
+
+
+def log_of(store: CounterStore, *messages: tuple[int, str]) -> list[str]:
+    """The new messages of one reading of a log. messages: minutes after noon, text."""
+    rows = [(NOON + timedelta(minutes=minutes), text) for minutes, text in messages]
+    return [text for _, text in store.table("log", ["wide"]).new_events(rows, 0, 0.0)]
+
+
+def test_no_message_is_lost_when_the_clock_of_the_server_goes_back() -> None:
+    store = CounterStore()
+    assert log_of(store, (0, "a"), (5, "b")) == ["a", "b"]
+    # An hour back; the pipe still has what it had.
+    assert log_of(store, (0, "a"), (5, "b"), (-54, "c")) == ["c"]
+    assert log_of(store, (0, "a"), (5, "b"), (-54, "c"), (-53, "d"), (-53, "d")) == ["d", "d"]
+    # Another connection is told everything again, an older one only what is new.
+    assert log_of(store) == []
+    assert log_of(store, (5, "b"), (-54, "c"), (-53, "d"), (-53, "d"), (7, "e")) == ["e"]
+
+
+def test_messages_that_a_pipe_may_show_again_are_remembered_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(counters, "MIN_REMEMBERED_EVENTS", 10)
+    store = CounterStore()
+    pipe = [(minute, str(minute)) for minute in range(30)]
+    assert len(log_of(store, *pipe)) == 30
+    for minute in range(30, 200):
+        pipe = [*pipe[1:], (minute, str(minute))]
+        assert log_of(store, *pipe) == [str(minute)]
+    assert len(store.table("log", ["wide"]).seen) == 60

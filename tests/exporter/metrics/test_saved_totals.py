@@ -169,7 +169,7 @@ BAD: dict[str, Callable[[], bytes]] = {
     "absent rows of other columns": lambda: with_table(absent=[[["b"], 1.0, [1, 2]]]),
     "a hole in another column": lambda: with_table(holes=[[["a"], 5]]),
     "an unknown width": lambda: with_table(widths=["huge"]),
-    "a time of text": lambda: with_table(latest="yesterday"),
+    "a time of text": lambda: with_table(read_at="yesterday"),
 }
 
 
