@@ -107,8 +107,36 @@ def test_lookups_at_a_time_are_bounded(name_servers: NameServers) -> None:
     name_servers.answering.clear()
     hosts = [f"db{number}.corp.example" for number in range(3 * MAX_LOOKUPS)]
     for host in hosts:
-        assert kind(resolver, host).startswith("unknown_host")
+        assert kind(resolver, host, 0.01).startswith("unknown_host")
     assert len(name_servers.asked) == MAX_LOOKUPS
+
+
+def test_a_lookup_beyond_those_at_a_time_waits_for_its_turn(name_servers: NameServers) -> None:
+    resolver = Resolver(name_servers.look_up)
+    name_servers.answering.clear()
+    found: list[Sequence[str]] = []
+    hosts = [f"db{number}.corp.example" for number in range(3 * MAX_LOOKUPS)]
+    threads = [
+        threading.Thread(target=lambda host=host: found.append(resolver.addresses(host, 60.0)), daemon=True)
+        for host in hosts
+    ]
+    for thread in threads:
+        thread.start()
+    while len(resolver._lookups) < len(hosts):
+        assert any(thread.is_alive() for thread in threads)
+    name_servers.answering.set()
+    for thread in threads:
+        thread.join(60)
+    assert found == [["127.0.0.1"]] * len(hosts)
+
+
+def test_a_known_host_does_not_wait_long_for_its_turn(name_servers: NameServers) -> None:
+    resolver = Resolver(name_servers.look_up, 0.01)
+    assert resolver.addresses(HOST, 60.0) == ["127.0.0.1"]
+    name_servers.answering.clear()
+    for number in range(MAX_LOOKUPS):
+        kind(resolver, f"other{number}.corp.example", 0.01)
+    assert resolver.addresses(HOST, 3600.0) == ["127.0.0.1"]
 
 
 def test_no_more_than_so_many_hosts_are_remembered(
