@@ -82,7 +82,8 @@ class WorkerPool:
         # Targets still being scraped by the previous pool.
         self._handovers: dict[str, asyncio.Task[None]] = {}
         self._numbers = itertools.count(1)
-        self._in_flight: dict[ScrapeRequest, asyncio.Task[ScrapeReply]] = {}
+        # With the deadline of each.
+        self._in_flight: dict[ScrapeRequest, tuple[asyncio.Task[ScrapeReply], float]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._stopping = False
 
@@ -120,7 +121,7 @@ class WorkerPool:
 
     async def settled(self, target: str) -> None:
         """Wait until no scrape of a target is in flight."""
-        while scrapes := [task for request, task in self._in_flight.items() if request.target == target]:
+        while scrapes := [task for request, (task, _) in self._in_flight.items() if request.target == target]:
             await asyncio.wait(scrapes)
 
     async def retire(self) -> None:
@@ -188,15 +189,24 @@ class WorkerPool:
         """
         target = request.target
         slot = self._slot_of[target]
-        scrape = self._in_flight.get(request)
-        if scrape is None:
+        running = self._in_flight.get(request)
+        if running is None:
             if sum(other.target == target for other in self._in_flight) >= MAX_IN_FLIGHT:
                 raise BusyError(f"target {target}: {MAX_IN_FLIGHT} different scrapes are under way")
             numbered = replace(request, number=next(self._numbers))
-            scrape = self._in_flight[numbered] = asyncio.create_task(self._scrape(slot, numbered))
+            scrape = asyncio.create_task(self._scrape(slot, numbered))
+            running = self._in_flight[numbered] = scrape, request.deadline
             scrape.add_done_callback(lambda _: self._in_flight.pop(numbered, None))
-        # A caller that disconnects must not cancel the scrape for the others.
-        return await asyncio.shield(scrape)
+        scrape, deadline = running
+        # Who joins a scrape with a later deadline does not wait for that.
+        own = request.deadline + TIMING.late_after if deadline > request.deadline else None
+        try:
+            async with asyncio.timeout(own and own - time.monotonic()):
+                # A caller that disconnects must not cancel the scrape for the others.
+                return await asyncio.shield(scrape)
+        except TimeoutError:
+            error = "a scrape that began before has not ended in time"
+            return ScrapeReply(request.number, b"", ScrapeSummary(error=error))
 
     def _admission(self, target: Target) -> Admission:
         halted = (target.host, target.port) in self._halted

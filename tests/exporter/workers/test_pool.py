@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -388,3 +388,23 @@ def test_a_sp_sysmon_that_cleared_counters_stays_off_after_a_reload_or_a_worker_
     after = SysmonRunner(target, auth, settings, halted=True)
     after.start()
     assert not [thread for thread in threading.enumerate() if thread.name == "sysmon ONE"]
+
+
+async def test_who_joins_a_scrape_is_answered_by_its_own_deadline(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = asyncio.Event()
+
+    async def request(_: WorkerSlot, asked: ScrapeRequest) -> ScrapeReply:
+        await silent.wait()
+        return ScrapeReply(asked.number, b"", ScrapeSummary(up=True))
+
+    monkeypatch.setattr(pool, "_request", request)
+    first = asyncio.create_task(cast("Coroutine[None, None, ScrapeReply]", scrape(pool, seconds=3600)))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        joined = await scrape(pool, seconds=0.1)
+    assert joined.summary.error
+    assert not first.done()
+    silent.set()
+    assert (await first).summary.up
