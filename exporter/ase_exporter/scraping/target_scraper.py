@@ -120,11 +120,7 @@ class TargetScraper:
         self._collector = self._collectors[result.module]
         result.series_limit = self._collector.module.series_limit
         try:
-            connection = self._ensure_connection(result)
-            self._ensure_plan(result, connection)
-            self._collector.read(result, connection)
-            self._watch_configuration(result, connection)
-            self._read_sessions(result, connection)
+            self._read(result)
         except DatabaseError as error:
             self._fail(result, error.kind, str(error))
             # A connection that was only too slow is kept: logging in each time would be even slower.
@@ -133,11 +129,19 @@ class TargetScraper:
         except UserError as error:
             self._fail(result, "secret_unreadable", str(error))
         except Exception:
-            # A bug of the exporter must cost one target one scrape, not the worker.
-            log.exception("target %s: unexpected error", self.name)
-            self._fail(result, "internal", "unexpected error, see the log")
-            self._drop_connection()
-        self._add_diagnostics(result)
+            self._fail_unexpectedly(result)
+        result.ended = True
+        try:
+            self._add_diagnostics(result)
+        except Exception:
+            self._fail_unexpectedly(result)
+
+    def _read(self, result: ScrapeResult) -> None:
+        connection = self._ensure_connection(result)
+        self._ensure_plan(result, connection)
+        self._collector.read(result, connection)
+        self._watch_configuration(result, connection)
+        self._read_sessions(result, connection)
 
     def saved_totals(self, result: ScrapeResult) -> SavedTotals | None:
         """The totals of the counters that the scrape read, for the process that continues them; None without any."""
@@ -301,7 +305,6 @@ class TargetScraper:
             self._connection.count_received()
         self.cost.scrapes += 1
         result.summary.version = self._version
-        result.ended = True
         result.sysmon_halted = self._sysmon is not None and self._sysmon.halted
         result.unavailable = dict(self._collector.unavailable)
         result.summary.unreadable = tuple(
@@ -338,6 +341,12 @@ class TargetScraper:
     def _fail(self, result: ScrapeResult, kind: str, text: str) -> None:
         result.error_kind, result.summary.error = kind, text
         log.warning("target %s: %s", self.name, text, extra={"target": self.name, "kind": kind})
+
+    def _fail_unexpectedly(self, result: ScrapeResult) -> None:
+        """A bug of the exporter must cost one target one scrape, not the worker."""
+        log.exception("target %s: unexpected error", self.name)
+        self._fail(result, "internal", "unexpected error, see the log")
+        self._drop_connection()
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

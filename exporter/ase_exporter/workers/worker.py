@@ -127,7 +127,12 @@ class TargetThread:
             if queued is None:
                 self._scraper.close()
                 return
-            self._scrape(*queued)
+            try:
+                self._scrape(*queued)
+            except Exception:
+                # A bug of the exporter must cost one target one scrape, not its thread.
+                log.exception("target %s: unexpected error", self._scraper.name)
+                self._worker.fail(queued[0])
             # While the thread waits, nothing keeps what the scrape found.
             del queued
 
@@ -232,10 +237,10 @@ class Worker:
         except Exception:
             # A bug of the exporter must cost one target one scrape, not its thread.
             log.exception("target %s: the result cannot be rendered", request.target)
-            summary = ScrapeSummary(error="unexpected error, see the log")
-            reply = ScrapeReply(request.number, b"", summary)
-        else:
-            reply = ScrapeReply(
+            self.fail(request)
+            return
+        self._send(
+            ScrapeReply(
                 request.number,
                 body,
                 result.summary,
@@ -246,10 +251,16 @@ class Worker:
                 totals=totals,
                 sessions=result.sessions,
             )
-        self._send(reply)
+        )
+
+    def fail(self, request: ScrapeRequest) -> None:
+        """Answer a scrape that a bug of the exporter has ended."""
+        summary = ScrapeSummary(error="unexpected error, see the log")
+        self._send(ScrapeReply(request.number, b"", summary, ended=True, target=request.target))
 
     def _send(self, message: Message) -> None:
-        with self._writing, contextlib.suppress(BrokenPipeError):
+        # Without the web process nobody waits, and this process ends.
+        with self._writing, contextlib.suppress(OSError):
             for part in pack(message):
                 self._connection.sendall(part)
 

@@ -209,3 +209,20 @@ def test_nothing_is_sent_after_the_deadline(server: Simulated) -> None:
     each_time = {name for name, collector in CATALOGUE.collectors.items() if not collector.interval}
     assert {outcome.reason for name, outcome in seen.outcomes.items() if name in each_time} == {"deadline"}
     assert not seen.summary.up
+
+
+def test_a_bug_in_the_diagnostics_costs_one_scrape(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = small(server)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TargetScraper, "_update_budget", broken)
+        failed = scrape(one)
+    assert (failed.error_kind, failed.ended) == ("internal", True)
+    assert "\nase_up " in text(failed)
+    assert scrape(one).error_kind == ""
+    one.close()

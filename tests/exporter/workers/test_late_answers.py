@@ -134,6 +134,40 @@ def test_what_is_found_after_the_late_answer_is_sent_too(pipe: Pipe) -> None:
     assert rest.totals == SavedTotals("ONE", "default", b"totals")
 
 
+class BrokenScraper(SlowScraper):
+    """A scraper with a bug, once after its scrape and once while it logs out."""
+
+    def __init__(self, answered: threading.Event) -> None:
+        super().__init__(answered)
+        self.failures = 0
+        self.connected = True
+
+    def saved_totals(self, result: ScrapeResult) -> SavedTotals:
+        if not self.failures:
+            self.failures += 1
+            raise ZeroDivisionError
+        return super().saved_totals(result)
+
+
+def test_no_exception_ends_the_thread_of_a_target(pipe: Pipe) -> None:
+    pipe.answered.set()
+    thread = pipe.thread(BrokenScraper(pipe.answered))
+    thread.submit(request(7, 60))
+    failed = pipe.receive()
+    assert (failed.number, failed.summary.error) == (7, "unexpected error, see the log")
+    thread.submit(request(8, 60))
+    assert pipe.receive().totals
+    thread.end()
+
+
+def test_an_answer_for_a_web_process_that_is_gone_is_dropped() -> None:
+    ours, theirs = socket.socketpair()
+    gone = Worker(theirs)
+    ours.close()
+    theirs.close()
+    gone.reply(request(7, 60), ScrapeResult(time.monotonic() + 60))
+
+
 class FreedScraper(SlowScraper):
     """Notes when nothing refers to a scrape's result any more."""
 
