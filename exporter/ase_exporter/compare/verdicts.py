@@ -11,7 +11,7 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.snapshot import shorten
 from ase_exporter.changes.store import StoreError
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
-from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.compare.request import windows_around
 from ase_exporter.compare.windows import groups_of_changes
 from ase_exporter.config.changes import VerdictConfig
@@ -42,19 +42,28 @@ class VerdictService:
             await asyncio.sleep(self._config.interval)
 
     async def add_due_verdicts(self, now: float) -> None:
-        """Add a verdict on every change without one that was made settle + length or more before `now`."""
+        """Add a verdict on every change without one that was made settle + length or more before `now`.
+
+        While Prometheus does not answer, it is left for the next time.
+        """
         for target in self._targets():
-            recent = [change for change in self._journal.recent(target) if change.kind not in HARMLESS_KINDS]
-            known = self._verdicts.get(target, {})
-            # Verdicts on changes that the journal has dropped are dropped, too.
-            self._verdicts[target] = {change.id: known[change.id] for change in recent if change.id in known}
-            # Changes that nothing separates get one verdict, on the last of them.
-            for group in groups_of_changes(recent, self._config.settle):
-                change = group[-1]
-                due = change.at + self._config.settle + self._config.length
-                if due <= now and change.id not in self._verdicts[target]:
-                    rows = await self._add_verdict(target, change, recent, now)
-                    self._verdicts[target][change.id] = change, rows
+            try:
+                await self._judge(target, now)
+            except PrometheusError as error:
+                log.info("target %s: its verdicts are tried again: %s", target, error)
+
+    async def _judge(self, target: str, now: float) -> None:
+        recent = [change for change in self._journal.recent(target) if change.kind not in HARMLESS_KINDS]
+        known = self._verdicts.get(target, {})
+        # Verdicts on changes that the journal has dropped are dropped, too.
+        self._verdicts[target] = {change.id: known[change.id] for change in recent if change.id in known}
+        # Changes that nothing separates get one verdict, on the last of them.
+        for group in groups_of_changes(recent, self._config.settle):
+            change = group[-1]
+            due = change.at + self._config.settle + self._config.length
+            if due <= now and change.id not in self._verdicts[target]:
+                rows = await self._add_verdict(target, change, recent, now)
+                self._verdicts[target][change.id] = change, rows
 
     def families(self, target: str) -> list[Family]:
         """Metrics of the verdicts on a target's recent changes, for its scrape."""
@@ -76,6 +85,8 @@ class VerdictService:
     ) -> Sequence[ComparisonRow]:
         try:
             result = await asyncio.to_thread(self._compare, target, change, recent, now)
+        except PrometheusError:
+            raise
         except UserError as error:
             log.info("target %s: no verdict on %s: %s", target, change.describe(), error)
             return ()

@@ -2,11 +2,14 @@
 
 import asyncio
 import time
+from unittest.mock import patch
 
 from tests.exporter.compare.conftest import History
 
 from ase_exporter.changes.change import ANNOTATION, Change
 from ase_exporter.changes.journal import Journal
+from ase_exporter.compare import verdicts
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.verdicts import VerdictService
 from ase_exporter.config.changes import ChangesConfig, VerdictConfig
 from ase_exporter.metrics.families import Family
@@ -20,17 +23,24 @@ def change(number: int, at: float, name: str, kind: str = "option") -> Change:
 
 
 def after_verdicts(
-    history: History, changes: list[Change], now: float, *, url: str = ""
+    history: History, changes: list[Change], now: float, *, down: int = 0
 ) -> tuple[list[Change], list[Family]]:
-    """The recent changes in the journal, and the metrics, after the service has run twice."""
+    """The recent changes in the journal, and the metrics, after the service has run twice.
+
+    down: how often it ran before, while Prometheus did not answer.
+    """
 
     async def rounds() -> tuple[list[Change], list[Family]]:
         journal = Journal(ChangesConfig(), None)
         await journal.start()
         for each in changes:
             await journal.annotate(each)
-        config = VerdictConfig(prometheus=url or history.url, settle=SETTLE, length=LENGTH)
+        config = VerdictConfig(prometheus=history.url, settle=SETTLE, length=LENGTH)
         service = VerdictService(config, journal, lambda: ["ASE1"])
+        with patch.object(verdicts, "Prometheus", lambda url: Prometheus("http://127.0.0.1:1")):
+            for _ in range(down):
+                await service.add_due_verdicts(now)
+                assert (len(journal.recent("ASE1")), service.families("ASE1")) == (len(changes), [])
         await service.add_due_verdicts(now)
         await service.add_due_verdicts(now)
         found = journal.recent("ASE1"), service.families("ASE1")
@@ -46,9 +56,9 @@ def marks(history: History) -> list[Change]:
 
 def test_every_change_gets_one_verdict_at_its_mark(history: History) -> None:
     kept, (family,) = after_verdicts(history, marks(history), time.time())
-    verdicts = [each for each in kept if "verdict" in each.tags]
-    assert [(each.at, each.kind) for each in verdicts] == [(at, ANNOTATION) for at in history.starts[1:]]
-    first, second, third = (each.name for each in verdicts)
+    found = [each for each in kept if "verdict" in each.tags]
+    assert [(each.at, each.kind) for each in found] == [(at, ANNOTATION) for at in history.starts[1:]]
+    first, second, third = (each.name for each in found)
     assert "changed: CPU busy" in first and "changed: CPU busy" in third
     assert "Contention of system tables cache" in first.split("worse")[0]
     assert "better" not in second and "no evidence in" in second
@@ -66,14 +76,14 @@ def test_every_change_gets_one_verdict_at_its_mark(history: History) -> None:
 def test_changes_made_together_get_one_verdict_when_enough_time_has_passed(history: History) -> None:
     at = history.starts[1]
     together = [change(1, at - 20, "TSX"), change(2, at, "HCB")]
-    for now, verdicts in ((at + SETTLE + LENGTH - 1, 0), (time.time(), 1)):
+    for now, due in ((at + SETTLE + LENGTH - 1, 0), (time.time(), 1)):
         kept, families = after_verdicts(history, together, now)
-        assert (len(kept), len(families)) == (2 + verdicts, verdicts)
+        assert (len(kept), len(families)) == (2 + due, due)
 
 
-def test_without_prometheus_there_is_no_verdict_and_no_error(history: History) -> None:
-    kept, families = after_verdicts(history, marks(history), time.time(), url="http://127.0.0.1:1")
-    assert (len(kept), families) == (3, [])
+def test_a_verdict_that_is_due_while_prometheus_is_away_comes_later(history: History) -> None:
+    kept, families = after_verdicts(history, marks(history), time.time(), down=2)
+    assert (len(kept), len(families)) == (3 + 3, 1)
 
 
 def test_annotations_and_cleared_counters_get_no_verdict(history: History) -> None:
