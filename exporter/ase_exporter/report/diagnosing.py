@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ase_exporter.compare.coverage import read_coverage
-from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError, range_text
+from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import (
@@ -25,13 +25,10 @@ from ase_exporter.diagnosis.diagnose import (
 )
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import collector_of, why
-from ase_exporter.diagnosis.spin_cost import cost_of_spins
 
 # Seconds. The usual is what the server did for at least so long before the window, and at most a day.
 MIN_USUAL, MAX_USUAL = 1800.0, 86400.0
 MIN_SCRAPES = 4
-# Points of the history from which the cost of a spin is measured.
-HISTORY_POINTS = 480
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ def diagnose_window(
 ) -> tuple[Diagnosis, Span | None]:
     """The diagnosis of a window, and the part of the window that it is of.
 
-    usual: compare with the time before the window, and measure what a spin costs from the server's history.
+    usual: compare with the time before the window.
     """
     covered = covered_part(prometheus, selector, span)
     readings = PrometheusReadings(prometheus, selector, covered)
@@ -146,7 +143,7 @@ def diagnosed(readings: PrometheusReadings, span: Span) -> Diagnosis:
         return diagnose(readings)
     prometheus, selector = readings.prometheus, readings.selector
     usual = _usual(prometheus, selector, span)
-    return diagnose(readings, usual, _spin_cost(prometheus, selector, readings.covered.end))
+    return diagnose(readings, usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,23 +195,6 @@ def _found(selector: str, seconds: float) -> str:
 def _add(found: defaultdict[str, list[FoundInSpan]], labels: Labels, start: float, rank: float) -> None:
     span = FoundInSpan(start, labels.get("finding", ""), labels.get("word", ""), rank)
     found[labels.get("instance", "")].append(span)
-
-
-def _spin_cost(prometheus: Prometheus, selector: str, at: float) -> dict[str, float] | None:
-    """What a spin costs on a server, from the day before a time; None if that does not tell it."""
-    queries = (
-        f'sum(ase:engine_cpu:rate1m{{mode=~"user|system", {selector}}})',
-        f"sum(ase:transactions:rate1m{{{selector}}})",
-        f"sum(ase:spinlock_spins:rate1m{{{selector}}})",
-    )
-    first, step = at - MAX_USUAL, MAX_USUAL / HISTORY_POINTS
-    try:
-        found = [prometheus.over(query, first, at, step) for query in queries]
-    except PrometheusError:
-        return None
-    if not all(found):
-        return None
-    return cost_of_spins(*(series[0].on_grid(first, step, HISTORY_POINTS + 1) for series in found))
 
 
 def _usual(prometheus: Prometheus, selector: str, span: Span) -> Baseline:

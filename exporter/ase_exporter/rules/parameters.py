@@ -15,6 +15,8 @@ from ase_exporter.errors import UserError
 # From this severity on, messages page unless messages.yaml says otherwise.
 SEVERE = 17
 PARAMETERS = assets.directory("parameters.yaml")
+# What rules, the diagnosis, `top`, `advise` and `compare` calculate with: a value for the rules alone would contradict.
+_ONE_VALUE = "spinlock.seconds_per_spin"
 
 # https://prometheus.io/docs/prometheus/latest/configuration/configuration/#configuration-file
 _DURATION = re.compile(r"(?=\d)(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?")
@@ -52,6 +54,10 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
         if not equals:
             raise DefinitionError(f"--set {setting}: expected NAME=VALUE, such as data_cache=0.15")
         full = _full_name(name.strip(), shipped)
+        if full.startswith(_ONE_VALUE):
+            raise DefinitionError(
+                f"--set {name}: the exporter calculates with it, too: change it in {PARAMETERS}"
+            )
         value = _value(text.strip(), shipped[full])
         _check("--set", {full: value}, shipped)
         overrides[full] = value
