@@ -8,4 +8,4 @@ tool=.venv/audit
     "${PYTHON:-python3}" -m venv "$tool"
     "$tool/bin/pip" install --quiet --disable-pip-version-check pip-audit
 }
-exec "$tool/bin/pip-audit" --strict --disable-pip --require-hashes "$@" -r requirements.txt -r requirements-dev.txt -r requirements-release.txt
+exec "$tool/bin/pip-audit" --strict --disable-pip --require-hashes "$@" -r requirements-dev.txt

@@ -26,7 +26,7 @@ pip() {
     .venv/bin/python -m pip --disable-pip-version-check --quiet --python "$root/bin/python" "$@"
 }
 sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt >"$work/build-requirements.txt"
-pip install --no-compile --only-binary :all: --require-hashes -r requirements-tools.txt -r "$work/build-requirements.txt"
+pip install --no-compile --only-binary :all: --require-hashes -r requirements.txt -r "$work/build-requirements.txt"
 pip install --no-compile --no-deps --no-build-isolation ./exporter
 pip uninstall --yes setuptools
 find "$root/lib" -type d -name tests -prune -exec rm -r {} +

@@ -8,14 +8,6 @@ cd "$(dirname "$0")/../.."
 say() { echo "release-check: $*"; }
 fail() { echo "release-check: $*" >&2; exit 1; }
 
-tools=.venv/release
-wanted=$(sha256sum <requirements-release.txt)
-if [ "$(cat "$tools/installed" 2>/dev/null)" != "$wanted" ]; then
-    "${PYTHON:-python3}" -m venv "$tools"
-    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.txt
-    printf '%s' "$wanted" >"$tools/installed"
-fi
-
 python=.venv/bin/python
 $python deploy/dev/version.py --check
 version=$($python deploy/dev/version.py --print)
@@ -32,16 +24,16 @@ rm -rf dist
 for name in exporter simulator; do
     $python -m build --no-isolation --outdir dist "$name" >/dev/null 2>&1 || fail "$name cannot be built: make package"
 done
-"$tools/bin/twine" check --strict dist/*.whl dist/*.tar.gz >/dev/null || "$tools/bin/twine" check --strict dist/*.whl dist/*.tar.gz
+.venv/bin/twine check --strict dist/*.whl dist/*.tar.gz >/dev/null || .venv/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
 for name in exporter simulator; do
     # With what deb, rpm and image have.
-    lock=requirements-tools.txt
+    lock=requirements.txt
     [ "$name" = exporter ] || lock=requirements-simulator.txt
     # It warns that a lock file has no graph of dependencies.
-    PYTHONWARNINGS=ignore "$tools/bin/cyclonedx-py" requirements --pyproject "$name/pyproject.toml" --mc-type application \
+    PYTHONWARNINGS=ignore .venv/bin/cyclonedx-py requirements --pyproject "$name/pyproject.toml" --mc-type application \
         --output-reproducible --validate --output-file "dist/ase-$name-$version.cdx.json" "$lock"
-    "$tools/bin/python" deploy/release/check_sbom.py "dist/ase-$name-$version.cdx.json" "$lock"
+    $python deploy/release/check_sbom.py "dist/ase-$name-$version.cdx.json" "$lock"
 done
 
 if command -v helm >/dev/null || command -v go >/dev/null; then

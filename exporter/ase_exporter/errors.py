@@ -27,7 +27,7 @@ class UserError(AseExporterError):
 class MissingExtraError(UserError):
     """An optional part is not installed. The message has the command that installs it into this environment.
 
-    what: what needs which library, such as "report needs matplotlib". instead: what works without, in brackets.
+    what: what needs which library, such as "report needs numpy". instead: what works without, in brackets.
     """
 
     def __init__(self, what: str, extra: str, instead: str = "") -> None:

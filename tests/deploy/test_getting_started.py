@@ -65,5 +65,5 @@ def test_what_the_page_installs_is_there_and_where_the_unit_looks_for_it() -> No
     unit = (REPOSITORY / "deploy" / "systemd" / "ase-exporter.service").read_text()
     assert "--config.file=/etc/ase-exporter/exporter.yaml " in unit
     assert "useradd" in commands and "\nUser=ase-exporter\n" in unit
-    (directory,) = set(re.findall(r"(\S+)/pip install", block("sh", "-r requirements-tools.txt")))
+    (directory,) = set(re.findall(r"(\S+)/pip install", block("sh", "-r requirements.txt")))
     assert f"ExecStart={directory}/ase-exporter " in unit

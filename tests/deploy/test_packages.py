@@ -109,7 +109,7 @@ import sys
 class Hide:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {
-            "matplotlib", "sqlglot", "cryptography", "mcp", "numpy", "pandas", "textual", "ase_simulator"
+            "sqlglot", "cryptography", "mcp", "numpy", "textual", "ase_simulator"
         }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
@@ -268,7 +268,7 @@ def test_the_wheel_alone_serves_and_says_what_needs_an_extra(
         ),
         (
             ["report", "--prometheus=http://127.0.0.1:9", "--target=A"],
-            "report needs matplotlib, which is not installed: {pip} install 'ase-exporter[report]'",
+            "report needs numpy, which is not installed: {pip} install 'ase-exporter[compare]'",
         ),
     ],
 )
@@ -299,6 +299,6 @@ def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Pat
     code = "import json, sys, ase_exporter.web.server, ase_exporter.workers.worker; print(json.dumps([*sys.modules]))"
     imported = run(exporter_alone, "python", "-c", code)
     assert imported.returncode == 0, imported.stderr
-    assert not {"matplotlib", "numpy", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(
+    assert not {"numpy", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(
         json.loads(imported.stdout)
     )
