@@ -17,12 +17,12 @@ from tests.exporter.simulated import reading
 from tests.simulator.tds.running import Running, running
 
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
 from ase_exporter.config import Auth, Scrape, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_exporter.sysmon.difference import changes, headline_changes
+from ase_exporter.sysmon.difference import changes, configuration_changes, headline_changes
+from ase_exporter.sysmon.findings import obstacles, pair_findings
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample
 from ase_exporter.sysmon.structure import Report
@@ -167,7 +167,7 @@ def test_the_runs_differ_so_that_agreement_means_something(windows: list[Window]
 
 def test_the_headlines_of_a_diff_tell_the_story_of_the_printed_table(windows: list[Window]) -> None:
     before, after = windows[1].report, windows[-1].report
-    found = {line.name: (line.before, line.after) for line in headline_changes([before], [after])}
+    found = {line.name: (line.before, line.after) for line in headline_changes(before, after)}
     for name in (
         "CPU busy",
         "Transactions per CPU unit",
@@ -190,7 +190,7 @@ def test_the_first_screen_of_a_diff_tells_contention_cpu_and_throughput(
 ) -> None:
     """The baseline, and the run with all features of the first series."""
     monkeypatch.setenv("COLUMNS", str(SCREEN[0]))
-    sides = [windows[0].report], [windows[1].report]
+    sides = windows[0].report, windows[1].report
     found = changes(*sides)
     print_comparison(
         *sides,

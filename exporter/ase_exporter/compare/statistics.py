@@ -18,13 +18,13 @@ On pairs without a difference, verdicts other than "no evidence" occur in at mos
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from ase_exporter.compare.levels import correlation_of
 
 Samples = NDArray[np.float64]
 Verdict = Literal["better", "worse", "no evidence", "changed"]
@@ -34,6 +34,7 @@ CONFIDENCE = 0.95
 MIN_SAMPLES = 8
 TRIM = 1 / 8
 RESAMPLES = 2000
+_MAX_CORRELATION = 0.95
 # Steps of the integral over Student's t.
 _ANGLES = 5001
 
@@ -127,7 +128,7 @@ def _describe(samples: Samples) -> WindowStatistics:
         median=median,
         location=float(trimmed_mean(samples)),
         spread=high - low,
-        correlation=correlation_of(samples.tolist()),
+        correlation=_correlation(samples.tolist()),
     )
 
 
@@ -166,3 +167,14 @@ def _verdict(difference: float, low: float, high: float, good: Good, min_differe
     if good == "neither":
         return "changed"
     return "better" if (difference > 0) == (good == "higher") else "worse"
+
+
+def _correlation(values: Sequence[float]) -> float:
+    """Lag-1 autocorrelation, from 0 to _MAX_CORRELATION, corrected for its bias in short series (Kendall)."""
+    mean = math.fsum(values) / len(values)
+    centred = [value - mean for value in values]
+    power = sum(rest * rest for rest in centred)
+    if power == 0:
+        return 0.0
+    raw = sum(one * other for one, other in pairwise(centred)) / power
+    return min(max(raw + (1 + 3 * raw) / len(values), 0.0), _MAX_CORRELATION)

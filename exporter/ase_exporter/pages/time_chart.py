@@ -121,11 +121,6 @@ def _point(
     return _Point(fmean(scale * (times[at] - start) for at in members), fmean(each), when, text)
 
 
-def wall_seconds(moment: datetime) -> float:
-    """Seconds since 1970 of a wall clock without a zone: the reverse of `wall_clock`."""
-    return (moment - _EPOCH).total_seconds()
-
-
 def wall_clock(at: float) -> datetime:
     """The wall clock at a time in seconds since 1970, without a zone: UTC, if the time is a Unix time."""
     return _EPOCH + timedelta(seconds=at)

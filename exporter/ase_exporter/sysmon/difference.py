@@ -1,4 +1,4 @@
-"""Two reports side by side: their headlines, whether they can be compared, and what changed, by relevance."""
+"""Two reports side by side: their headlines, and what changed, by relevance."""
 
 import math
 import re
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from ase_exporter.assets import load_yaml
@@ -22,11 +21,6 @@ _SUMS_OF_PERCENTS = "Summary Total"
 _RATE_BESIDE_PERCENT = 0.5
 _THREAD = re.compile(r"Thread \d+ \((?P<name>.*)\)")
 
-# Quantiles of Student's t for 99 % by degrees of freedom, from 1; the last is for all above.
-_STUDENT = (
-    *(63.7, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50, 3.36, 3.25),
-    *(3.17, 3.11, 3.05, 3.01, 2.98, 2.95, 2.92, 2.8),
-)
 _NAMED = (
     ("engines", re.compile(r"Engine \d+")),
     ("thread pools", re.compile(r"ThreadPool : .*")),
@@ -35,22 +29,18 @@ _NAMED = (
 _SETTINGS = ("Your Runnable Process Search Count", "I/O Polling Process Count")
 
 Key = tuple[str, tuple[str, ...], str, str]
-Side = Sequence[Report]
-"""One run, or several of the same load: their mean is compared, and what they differ by is the noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One figure on both sides, the mean of several runs; None where only the other side has it.
+    """One figure before and after; None where only the other report has it.
 
-    noise: what two sides differ by if nothing has changed, None without several runs. section, measure, factor: of a
-    row, with how relevant that is. unit: of a headline.
+    section, measure, factor: of a row, with how relevant that is. unit: of a headline.
     """
 
     name: str
     before: float | None
     after: float | None
-    noise: float | None
     section: str = ""
     measure: str = ""
     factor: float = 1.0
@@ -60,13 +50,6 @@ class Change:
     def in_points(self) -> bool:
         """Whether the figure is a percentage, so that its change is counted in percentage points."""
         return self.unit == "%" or self.measure in _PERCENTS
-
-    @property
-    def within_noise(self) -> bool:
-        """Whether runs of the same side differ as much."""
-        if self.noise is None or self.before is None or self.after is None:
-            return False
-        return abs(self.after - self.before) <= self.noise
 
     @property
     def weight(self) -> float:
@@ -81,69 +64,53 @@ def weight_of(before: float, after: float, in_points: bool) -> float:
     return abs(math.log((max(after, 0.0) + 1) / (max(before, 0.0) + 1)))
 
 
-def headline_changes(before: Side, after: Side) -> list[Change]:
-    """The headlines of both sides, changed or not, in their order."""
-    names = dict.fromkeys(figure.name for report in (*before, *after) for figure in summary(report))
-    sides = [
-        [{figure.name: figure for figure in summary(report, everything=True)} for report in side]
-        for side in (before, after)
+def headline_changes(before: Report, after: Report) -> list[Change]:
+    """The headlines of both reports, changed or not, in their order."""
+    names = dict.fromkeys(figure.name for report in (before, after) for figure in summary(report))
+    old, new = (
+        {figure.name: figure for figure in summary(report, everything=True)} for report in (before, after)
+    )
+    return [
+        Change(
+            name,
+            old[name].value if name in old else None,
+            new[name].value if name in new else None,
+            unit=(old.get(name) or new[name]).unit,
+        )
+        for name in names
     ]
-    units = {name: figure.unit for side in sides for run in side for name, figure in run.items()}
-    found = []
-    for name in names:
-        values = [[run[name].value for run in side if name in run] for side in sides]
-        found.append(Change(name, _mean(values[0]), _mean(values[1]), _noise(*values), unit=units[name]))
-    return found
 
 
-def changes(before: Side, after: Side) -> list[Change]:
-    """All figures that differ, the most relevant first; the noise of several runs is told, not left out.
+def changes(before: Report, after: Report) -> list[Change]:
+    """All figures that differ, the most relevant first.
 
     Rows are compared by their percentage and by their rate per second, so that samples of different length may be
     compared; what has neither, by its count. A row that a report leaves out because nothing happened is 0 there.
-    Engines, caches and devices are matched by name; what only one side has is a matter of configuration.
+    Engines, caches and devices are matched by name; what only one report has is a matter of configuration.
     Threads are matched by name, not by number; rows that a release renamed go by their present name.
     """
-    sides = [[_figures(report) for report in side] for side in (before, after)]
-    names = [configuration(side) for side in (before, after)]
-    keys = dict.fromkeys(key for side in sides for run in side for key in run)
+    reports = (before, after)
+    figures = [_figures(report) for report in reports]
+    named = [configuration(report) for report in reports]
+    keys = dict.fromkeys(key for each in figures for key in each)
     with_percent = {key[:3] for key in keys if key[3] == PERCENT_OF_TOTAL}
     found = []
     for key in keys:
         section, path, label, measure = key
-        own = any(name in names[0][kind] ^ names[1][kind] for kind, name in _names(path, label))
-        values = [
-            [
-                value
-                for report, run in zip(side, runs, strict=True)
-                if (value := run[key] if key in run else _absent(report, key)) is not None
-            ]
-            for side, runs in zip((before, after), sides, strict=True)
-        ]
-        one, two = _mean(values[0]), _mean(values[1])
-        if own or one == two or label in _SETTINGS:
+        own = any(name in named[0][kind] ^ named[1][kind] for kind, name in _names(path, label))
+        old, new = (
+            each[key] if key in each else _absent(report, key)
+            for report, each in zip(reports, figures, strict=True)
+        )
+        if own or old == new or label in _SETTINGS:
             continue
         name = " / ".join((*path, label))
         beside = measure == PER_SEC and key[:3] in with_percent
         place = f"{section} / {name}"
         factor = next((float(rule["factor"]) for rule in _rules() if re.fullmatch(rule["row"], place)), 1.0)
         factor *= _RATE_BESIDE_PERCENT if beside else 1.0
-        found.append(Change(name, one, two, _noise(*values), section, measure, factor))
+        found.append(Change(name, old, new, section, measure, factor))
     return sorted(found, key=lambda change: -change.weight)
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None
-
-
-def _noise(before: Sequence[float], after: Sequence[float]) -> float | None:
-    """The difference of means that chance explains in 99 of 100 cases (Student); None without several runs."""
-    freedom = len(before) + len(after) - 2
-    if freedom < 1 or not before or not after:
-        return None
-    squares = math.fsum((value - fmean(side)) ** 2 for side in (before, after) for value in side)
-    student = _STUDENT[min(freedom, len(_STUDENT)) - 1]
-    return student * math.sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
 
 
 def _names(path: Sequence[str], label: str) -> Iterator[tuple[str, str]]:
@@ -156,16 +123,26 @@ def _names(path: Sequence[str], label: str) -> Iterator[tuple[str, str]]:
         yield "devices", path[1]
 
 
-def configuration(side: Side) -> defaultdict[str, set[str]]:
-    """What a side shows of the configuration, by its kind."""
+def configuration(report: Report) -> defaultdict[str, set[str]]:
+    """What a report shows of the configuration, by its kind."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for report in side:
-        for section in report.sections:
-            for row in section.rows:
-                for kind, name in _names(row.path, row.label):
-                    found[kind].add(name)
-                if row.label in _SETTINGS and row.cells:
-                    found[row.label].add(row.cells[0].text)
+    for section in report.sections:
+        for row in section.rows:
+            for kind, name in _names(row.path, row.label):
+                found[kind].add(name)
+            if row.label in _SETTINGS and row.cells:
+                found[row.label].add(row.cells[0].text)
+    return found
+
+
+def configuration_changes(before: Report, after: Report) -> list[str]:
+    """What the reports show of the server's configuration that is not the same, one sentence for each kind."""
+    old, new = configuration(before), configuration(after)
+    found = []
+    for what in dict.fromkeys([*old, *new]):
+        only = (("before", old[what] - new[what]), ("after", new[what] - old[what]))
+        texts = [f"only {side}: {', '.join(sorted(names))}" for side, names in only if names]
+        found += [f"{what}: {'; '.join(texts)}"] if texts else []
     return found
 
 

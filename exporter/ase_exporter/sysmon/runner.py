@@ -75,21 +75,24 @@ def take_sample(
     open_connection: Opener[Printing] = Connection.open,
 ) -> Report:
     """Run sp_sysmon once and read its report. Not for the main thread. Raises SampleError, UserError."""
-    return _sample(
+    return read_sample(target, print_sample(target, auth, seconds, section, open_connection), section)
+
+
+def print_sample(
+    target: Target,
+    auth: Auth,
+    seconds: int,
+    section: str | None = None,
+    open_connection: Opener[Printing] = Connection.open,
+) -> list[str]:
+    """Run sp_sysmon once; the lines that it prints. Not for the main thread. Raises SampleError, UserError."""
+    return _printed(
         target, Login(Endpoint.of(target), auth, open_connection, program=PROGRAM), seconds, section
     )
 
 
-def _sample(target: Target, login: Login[Printing], seconds: int, section: str | None = None) -> Report:
-    lock = _under_way[target.host, target.port]
-    if not lock.acquire(blocking=False):
-        raise SampleError(target, "busy", "another sample of this server is under way")
-    try:
-        lines = _printed(target, login, seconds, section)
-    except DatabaseError as error:
-        raise SampleError(target, error.kind, str(error)) from error
-    finally:
-        lock.release()
+def read_sample(target: Target, lines: list[str], section: str | None = None) -> Report:
+    """The report that a run printed. section: the one that was asked for. Raises SampleError."""
     try:
         report = parse("\n".join(lines), only=SECTION_KEYWORDS.get(section or "", ""))
     except NotAReportError:
@@ -103,13 +106,23 @@ def _sample(target: Target, login: Login[Printing], seconds: int, section: str |
     return report
 
 
-def _printed(target: Target, login: Login[Printing], seconds: int, section: str | None) -> list[str]:
+def _printed(target: Target, login: Login[Printing], seconds: int, section: str | None = None) -> list[str]:
+    lock = _under_way[target.host, target.port]
+    if not lock.acquire(blocking=False):
+        raise SampleError(target, "busy", "another sample of this server is under way")
     now = time.monotonic()
-    with closing(login.open(now + CONNECTING)) as connection:
-        others = connection.query(OTHERS, now + 2 * CONNECTING)
-        if others and others[0][0]:
-            raise SampleError(target, "busy", "another exporter is taking a sample of this server")
-        return connection.query_messages(statement(seconds, section), time.monotonic() + seconds + PRINTING)
+    try:
+        with closing(login.open(now + CONNECTING)) as connection:
+            others = connection.query(OTHERS, now + 2 * CONNECTING)
+            if others and others[0][0]:
+                raise SampleError(target, "busy", "another exporter is taking a sample of this server")
+            return connection.query_messages(
+                statement(seconds, section), time.monotonic() + seconds + PRINTING
+            )
+    except DatabaseError as error:
+        raise SampleError(target, error.kind, str(error)) from error
+    finally:
+        lock.release()
 
 
 class SysmonRunner:
@@ -166,7 +179,8 @@ class SysmonRunner:
         """One sample; the outcome. Never raises."""
         report: Report | None = None
         try:
-            report = _sample(self._target, self._login, int(self._settings.duration))
+            lines = _printed(self._target, self._login, int(self._settings.duration))
+            report = read_sample(self._target, lines)
             outcome = "ok"
         except (SampleError, UserError) as error:
             outcome = error.reason if isinstance(error, SampleError) else "secret_unreadable"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ase_exporter.pages.text import as_count
-from ase_exporter.sysmon.difference import Change, Side, headline_changes
+from ase_exporter.sysmon.difference import Change, headline_changes
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row, Section
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
@@ -35,8 +35,8 @@ def print_report(report: Report) -> None:
 
 
 def print_comparison(
-    before: Side,
-    after: Side,
+    before: Report,
+    after: Report,
     shown: Sequence[Change],
     of: int,
     *,
@@ -44,29 +44,23 @@ def print_comparison(
     findings: Sequence[str] = (),
     configuration: Sequence[str] = (),
 ) -> None:
-    """Two sides: findings first, then headlines, configuration and the changes; of: how many there are."""
+    """Two reports: findings first, then headlines, configuration and the changes; of: how many there are."""
     out = PlainConsole()
-    for name, side in (("before", before), ("after", after)):
-        for report in side:
-            out.print(*_summary(name, report), sep="\n")
+    for name, report in (("before", before), ("after", after)):
+        out.print(*_summary(name, report), sep="\n")
     for warning in warnings:
         out.print(TextLine(f"warning: {warning}", "yellow"))
-    print_list(out, "Findings", findings or ["no headline is better or worse"])
-    headlines = []
-    for line in headline_changes(before, after):
-        texts = list(change_texts(line))
-        texts[-1] += " (noise)" if line.within_noise and line.before != line.after else ""
-        headlines.append((line.name, *texts))
+    _print_list(out, "Findings", findings or ["no headline is better or worse"])
+    headlines = [(line.name, *change_texts(line)) for line in headline_changes(before, after)]
     out.print("", WordTable(("Headline", *_TWO_SIDES), headlines, range(1, 4)), sep="\n")
-    print_list(out, "Configuration", configuration)
+    _print_list(out, "Configuration", configuration)
     rows = [(each.section, each.name, each.measure, *change_texts(each)) for each in shown]
     table = WordTable(("Section", "Row", "Measure", *_TWO_SIDES), rows, range(3, 6))
-    noise = " beyond the noise of the runs" if len(before) + len(after) > 2 else ""
-    count = f"{len(shown)} of {of} changed figures{noise}, the most relevant first; rates are per second"
+    count = f"{len(shown)} of {of} changed figures, the most relevant first; rates are per second"
     out.print("", table, TextLine(count, "dim"), sep="\n")
 
 
-def print_list(out: PlainConsole, title: str, texts: Sequence[str]) -> None:
+def _print_list(out: PlainConsole, title: str, texts: Sequence[str]) -> None:
     """Sentences under a title, if there are any."""
     if texts:
         out.print(TextLine(f"\n{title}", "bold"), *(TextLine(f"  - {text}") for text in texts), sep="\n")

@@ -20,16 +20,15 @@ from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands import incidents
 from ase_exporter.commands.changes import print_table
-from ase_exporter.commands.sysmon import _compare
 from ase_exporter.compare.report import terminal
-from ase_exporter.compare.sysmon_headlines import Trends, print_trends, trend_findings
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.report import print_hugepages
 from ase_exporter.sessions.incidents import Incident
+from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.terminal import print_report
+from ase_exporter.sysmon.terminal import print_comparison, print_report
 from ase_exporter.top import plain
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.text import ASCII
@@ -80,11 +79,9 @@ def print_top(*frames: Frame) -> None:
     PlainConsole().print(*plain.report(frames, ASCII), sep="\n")
 
 
-def print_trends_of_reports() -> None:
-    trends = Trends()
-    for seed in range(8):
-        trends.add(f"reports/{seed}.txt", parsed(seed))
-    print_trends(trends, trend_findings(trends))
+def print_comparison_of_reports() -> None:
+    found = changes(parsed(1), parsed(2))
+    print_comparison(parsed(1), parsed(2), found[:25], len(found))
 
 
 COMMANDS: Mapping[str, Callable[[], None]] = {
@@ -95,8 +92,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "hugepages": lambda: print_hugepages(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40),
     "incidents": print_incidents,
     "sysmon parse": lambda: print_report(parsed(1)),
-    "sysmon diff": lambda: _compare(([parsed(1)], [parsed(2)]), 25, "table"),
-    "sysmon diff of many": print_trends_of_reports,
+    "sysmon diff": print_comparison_of_reports,
     "top --once": lambda: print_top(frame()),
     "top --once of many": lambda: print_top(frame(), renamed(frame(), LONG)),
 }

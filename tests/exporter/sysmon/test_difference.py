@@ -2,15 +2,14 @@
 
 import re
 from dataclasses import replace
-from statistics import fmean
 
 import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import row, section, table
 from tests.exporter.sysmon.simulated import simulated_report, simulated_sample, version
 
-from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
-from ase_exporter.sysmon.difference import changes, headline_changes
+from ase_exporter.sysmon.difference import changes, configuration_changes, headline_changes
+from ase_exporter.sysmon.findings import obstacles, pair_findings
 from ase_exporter.sysmon.grammar import renamed_rows
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import COUNT, Report
@@ -27,7 +26,7 @@ def log_semaphore(granted: str, waited: str) -> Report:
 
 
 def test_rows_are_compared_by_their_percentage_and_waits_for_the_log_are_a_headline() -> None:
-    sides = [log_semaphore("41.3", "58.7")], [log_semaphore("89.6", "10.4")]
+    sides = log_semaphore("41.3", "58.7"), log_semaphore("89.6", "10.4")
     waited = next(change for change in changes(*sides) if change.name.endswith("Local Waited"))
     assert (waited.measure, waited.before, waited.after) == ("percent_of_total", 58.7, 10.4)
     headlines = [(line.name, line.before, line.after) for line in headline_changes(*sides)]
@@ -45,7 +44,7 @@ def test_renumbered_threads_are_matched_by_name() -> None:
         ]
         return parse(samples.report(section("Kernel Utilization", *lines)))
 
-    assert changes([threads(10)], [threads(20)]) == []
+    assert changes(threads(10), threads(20)) == []
 
 
 def test_a_block_that_vanished_because_nothing_happened_is_zero() -> None:
@@ -60,14 +59,14 @@ def test_a_block_that_vanished_because_nothing_happened_is_zero() -> None:
     after = parse(
         samples.report("\n".join([title, rule, " ", row("  Connections Opened", 0.0, 0.0, 0), samples.RULE]))
     )
-    found = {change.name: (change.before, change.after) for change in changes([before], [after])}
+    found = {change.name: (change.before, change.after) for change in changes(before, after)}
     assert found["Task Context Switches Due To: / Voluntary Yields"] in {(50.0, 0.0), (100.0, 0.0)}
 
 
 def test_the_relevant_sessions_change_comes_first() -> None:
     text = simulated_report("16.0", 3)
     worse = re.sub(r"(Spinlock Contention +n/a +n/a +n/a +)\d+\.\d(?= %)", r"\g<1>91.6", text, count=1)
-    assert changes([parse(text)], [parse(worse)])[0].name.endswith("Spinlock Contention")
+    assert changes(parse(text), parse(worse))[0].name.endswith("Spinlock Contention")
 
 
 def test_the_diagnosis_speaks_first_and_says_what_is_not_known() -> None:
@@ -83,13 +82,13 @@ def test_the_diagnosis_speaks_first_and_says_what_is_not_known() -> None:
         return parse(samples.report(*parts, section("Data Cache Management", cache)))
 
     quiet, worse = busy(20.0, 720_000), busy(96.0, 7_200_000)
-    found = pair_findings([quiet], [worse])
+    found = pair_findings(quiet, worse)
     assert found[0].startswith("HEAVIER: 100 logical reads a transaction, 90.0% of them above the usual")
     assert found[1].startswith(
         "SATURATED: engines are 100.0% busy; an unknown share of all session time waits"
     )
-    assert pair_findings([worse], [quiet]) == ["gone: " + found[1]]
-    assert pair_findings([worse], [worse]) == [found[1] + "; so it was before"]
+    assert pair_findings(worse, quiet) == ["gone: " + found[1]]
+    assert pair_findings(worse, worse) == [found[1] + "; so it was before"]
 
 
 def test_a_cache_or_device_of_one_side_is_configuration_and_no_change() -> None:
@@ -97,32 +96,17 @@ def test_a_cache_or_device_of_one_side_is_configuration_and_no_change() -> None:
         texts = [samples.cache(name) for name in names]
         return parse(samples.report(samples.TRANSACTIONS, section("Data Cache Management", *texts)))
 
-    one, two = [caches("a", "b")], [caches("b", "c")]
+    one, two = caches("a", "b"), caches("b", "c")
     assert changes(one, two) == []
     assert configuration_changes(one, two) == ["caches: only before: Cache: a; only after: Cache: c"]
     assert configuration_changes(one, one) == []
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "noise"),
-    [((10.0, 12.0, 14.0), (13.0, 15.0, 17.0), True), ((10.0, 11.0, 12.0), (20.0, 21.0, 22.0), False)],
-)
-def test_what_runs_of_one_side_differ_by_is_noise(
-    before: tuple[float, ...], after: tuple[float, ...], noise: bool
-) -> None:
-    sides = [[log_semaphore("0.0", str(value)) for value in side] for side in (before, after)]
-    waited = next(change for change in changes(*sides) if change.name.endswith("Local Waited"))
-    assert (waited.before, waited.after) == (fmean(before), fmean(after))
-    assert waited.within_noise == noise
-    headline = next(line for line in headline_changes(*sides) if line.name == "Log semaphore waits")
-    assert headline.within_noise == noise
-
-
 def test_reports_that_are_not_comparable_are_warned_of() -> None:
     before, after = parse(simulated_report("15.7", 1)), parse(simulated_report("16.0", 2))
-    text = " ".join(obstacles([before], [after]))
+    text = " ".join(obstacles(before, after))
     assert "different versions: 15.7, 16.0" in text and "different servers" in text
-    assert obstacles([before], [before]) == ["the second report does not begin after the end of the first"]
+    assert obstacles(before, before) == ["the second report does not begin after the end of the first"]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -141,4 +125,4 @@ def test_renamed_rows_are_compared_across_releases(seed: int) -> None:
     }
     assert len(renamed & there) >= 30
     # The sample is the same, and so is each of its figures.
-    assert [change for change in changes([old], [new]) if (change.section, change.name) in renamed] == []
+    assert [change for change in changes(old, new) if (change.section, change.name) in renamed] == []

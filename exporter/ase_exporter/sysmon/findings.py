@@ -1,8 +1,8 @@
-"""What a comparison of sp_sysmon reports says first: findings in plain sentences, the most relevant first."""
+"""What a comparison of two sp_sysmon reports says first: findings in plain sentences, the most relevant first."""
 
 from ase_exporter.diagnosis.diagnose import baseline_of, diagnose
 from ase_exporter.diagnosis.measures import Rows
-from ase_exporter.sysmon.difference import Side, configuration, headline_changes, weight_of
+from ase_exporter.sysmon.difference import headline_changes, weight_of
 from ase_exporter.sysmon.metrics import cleared_counters, headline_values
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import engines, figure_text, version_of
@@ -65,10 +65,10 @@ class ReportReadings:
         return "" if known else "sp_sysmon does not print it"
 
 
-def pair_findings(before: Side, after: Side) -> list[str]:
+def pair_findings(before: Report, after: Report) -> list[str]:
     """What is wrong after, by the diagnosis, with what was before as the usual; then what became better or worse."""
-    old = diagnose(ReportReadings(before[-1]))
-    new = diagnose(ReportReadings(after[-1]), baseline_of(old))
+    old = diagnose(ReportReadings(before))
+    new = diagnose(ReportReadings(after), baseline_of(old))
     was, now = ({finding.name for finding in each.findings} for each in (old, new))
     found = [
         f"{finding.sentence}{'; so it was before' if finding.name in was else ''}" for finding in new.findings
@@ -77,11 +77,11 @@ def pair_findings(before: Side, after: Side) -> list[str]:
     return found + _headline_sentences(before, after)
 
 
-def _headline_sentences(before: Side, after: Side) -> list[str]:
+def _headline_sentences(before: Report, after: Report) -> list[str]:
     judged = []
     for change in headline_changes(before, after):
         place = next((at for at, name in enumerate(_GOOD) if change.name.startswith(name)), None)
-        if place is None or change.before is None or change.after is None or change.within_noise:
+        if place is None or change.before is None or change.after is None:
             continue
         weight = weight_of(change.before, change.after, change.unit == "%")
         better = (change.after > change.before) == (place < _HIGHER)
@@ -92,38 +92,26 @@ def _headline_sentences(before: Side, after: Side) -> list[str]:
     return [text for _, _, text in sorted(judged)]
 
 
-def obstacles(before: Side, after: Side) -> list[str]:
-    """Why two sides may not be comparable, one sentence each."""
+def obstacles(before: Report, after: Report) -> list[str]:
+    """Why two reports may not be comparable, one sentence each."""
     found = [
         f"the report {name} is not complete"
-        for name, side in (("before", before), ("after", after))
-        if not all(report.complete for report in side)
+        for name, report in (("before", before), ("after", after))
+        if not report.complete
     ]
-    one, two = before[-1], after[0]
-    old, new = one.header, two.header
+    old, new = before.header, after.header
     pairs = (
         ("servers", old.server, new.server),
-        ("versions", version_of(one), version_of(two)),
-        ("numbers of engines", engines(one), engines(two)),
+        ("versions", version_of(before), version_of(after)),
+        ("numbers of engines", engines(before), engines(after)),
     )
     found += [f"different {what}: {one}, {two}" for what, one, two in pairs if one and two and one != two]
     if old.interval and new.interval:
         shorter, longer = sorted((old.interval.total_seconds(), new.interval.total_seconds()))
         if longer > _MAX_INTERVAL_RATIO * shorter:
             found.append(f"intervals of different length: {old.interval}, {new.interval}")
-    if cleared_counters(one) != cleared_counters(two) and old.mode and new.mode:
+    if cleared_counters(before) != cleared_counters(after) and old.mode and new.mode:
         found.append(f"different sample modes: {old.mode}, {new.mode}")
     if old.ended and new.started and new.started < old.ended and old.server == new.server:
         found.append("the second report does not begin after the end of the first")
-    return found
-
-
-def configuration_changes(before: Side, after: Side) -> list[str]:
-    """What the reports show of the server's configuration that is not the same, one sentence for each kind."""
-    old, new = configuration(before), configuration(after)
-    found = []
-    for what in dict.fromkeys([*old, *new]):
-        only = (("before", old[what] - new[what]), ("after", new[what] - old[what]))
-        texts = [f"only {side}: {', '.join(sorted(names))}" for side, names in only if names]
-        found += [f"{what}: {'; '.join(texts)}"] if texts else []
     return found
