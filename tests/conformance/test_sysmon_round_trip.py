@@ -133,7 +133,7 @@ def check(sample: Sample) -> None:
         for measure in row.overflow
     }
     assert overflown == {(p.section, p.path, p.row, p.measure) for p in page.printed if p.value is None}
-    assert report.complete, (report.missing, report.unplaced, report.contradictions)
+    assert report.complete, (report.missing, report.unread, report.contradictions)
     header = report.header
     assert (header.server, header.started, header.ended) == (sample.server, sample.started, sample.ended)
     assert header.interval is not None and header.interval.total_seconds() == sample.interval_s

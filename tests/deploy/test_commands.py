@@ -43,8 +43,6 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         for report in ("report.txt", "before.txt", "after.txt"):
             made = around.run(f"isql -S PROD -w 200 -i sysmon.sql >{report}")
             assert made.returncode == 0, made.stderr
-        made = around.run("mkdir reports && cp before.txt after.txt reports/")
-        assert made.returncode == 0, made.stderr
         yield around
 
 

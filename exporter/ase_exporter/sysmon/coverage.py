@@ -113,18 +113,21 @@ def _data() -> dict[str, Any]:
 
 
 def _missing_buckets(section: Section) -> Iterator[str]:
-    """Sizes of a memory pool go up in steps."""
+    """Sizes of a memory pool go up in steps to the last one; where one pool has them all, so have the others."""
     pools: defaultdict[str, list[int]] = defaultdict(list)
     for row in section.rows:
         match = _BUCKET.fullmatch(row.label)
         if match:
             pools[match["pool"]].append(int(match["size"]))
+    if max(map(len, pools.values()), default=0) < _MIN_BUCKETS:
+        return
     first = 0 if any(0 in sizes for sizes in pools.values()) else _BUCKET_STEP
-    for pool, sizes in pools.items():
-        last = max(_data()["last_buckets"].get(pool, 0), *sizes)
-        steps = range(first, last + 1, _BUCKET_STEP)
-        if len(sizes) >= _MIN_BUCKETS and sizes != list(steps):
-            yield f"row {section.name} / {pool}: its sizes are not {steps.start} to {last}"
+    late = _data()["late_buckets"] if first else ()
+    due = [pool for pool in _data()["last_buckets"] if pool not in late]
+    for pool in dict.fromkeys((*due, *pools)):
+        steps = range(first, max(_data()["last_buckets"].get(pool, 0), *pools[pool], 0) + 1, _BUCKET_STEP)
+        if pools[pool] != list(steps):
+            yield f"row {section.name} / {pool}: its sizes are not {steps.start} to {steps[-1]}"
 
 
 def _missing_names(report: Report) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 A row is known by its section, the sub-headings above it (path) and its label; names and numbers in them are `*` and
 `#`. text: what is printed where that is not the whole label. columns: those that may hold figures, in their order.
-need: when the row is printed, see `coverage`. Two texts are the same if their letters and digits are.
+need: when the row is printed, see `coverage`. Two texts are the same but for runs of blanks.
 """
 
 import re
@@ -19,25 +19,21 @@ from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_T
 STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 BUCKETS = "Bucketpool Activity"
 DEVICES = ("Device Activity Detail",)
-_RELEASE = re.compile(r"(?:Enterprise|Server)/(\d+)\.(\d+)", re.IGNORECASE)
+_RELEASE = re.compile(r"(?:Enterprise|Server)/(\d+)\.(\d+)")
 _PATTERNS = (
-    (re.compile(r"Engine (\d+)", re.IGNORECASE), "Engine #", "Engine {}"),
-    (re.compile(r"Thread (\d+) ?\((.*)\)", re.IGNORECASE), "Thread # (*)", "Thread {} ({})"),
-    (re.compile(r"(\d+) ?Kb Pool", re.IGNORECASE), "# Kb Pool", "{} Kb Pool"),
+    (re.compile(r"Engine (\d+)"), "Engine #", "Engine {}"),
+    (re.compile(r"Thread (\d+) \((.*)\)"), "Thread # (*)", "Thread {} ({})"),
+    (re.compile(r"(\d+) Kb Pool"), "# Kb Pool", "{} Kb Pool"),
 )
-_PATTERN = re.compile(r"(?:Engine|Thread) #|# Kb Pool")
 _NAMED = re.compile(
-    r"(?P<kind>ThreadPool\s*:|(?:NV )?Cache:|Application(?:->Login)?:|Replication Agent:)\s*(?P<name>\S.*)",
-    re.IGNORECASE,
+    r"(?P<kind>ThreadPool :|(?:NV )?Cache:|Application(?:->Login)?:|Replication Agent:) *(?P<name>[^ ].*)"
 )
-_KINDS = {
-    "threadpool": "ThreadPool :",
-    "cache": "Cache:",
-    "nvcache": "Cache:",
-    "application": "Application:",
-    "applicationlogin": "Application->Login:",
-    "replicationagent": "Replication Agent:",
-}
+_TITLES = re.compile(
+    r"(?:^| +)(?:per sec +per xact +count(?: +% of total)?"
+    r"|(?:(?:User|System|CPU) Busy +)+(?:I/O Busy +)?Idle"
+    r"|1 min +5 min +15 min +% of total"
+    r"|BucketSize +Allocs(?:/s +AllocsMissed/s| +Frees +Found empty))$"
+)
 Names = tuple[str, ...]
 Term = tuple[Names, str]
 
@@ -60,7 +56,7 @@ class KnownRow:
 class Meaning:
     """What a text can be: a section, headings (section and path), rows, or other text of the report.
 
-    name: the text as the grammar spells it, with its own names and numbers.
+    name: the text with its own names and numbers.
     """
 
     name: str
@@ -79,41 +75,45 @@ class Grammar:
 
     def __init__(self, rows: Sequence[KnownRow], texts: Sequence[str]) -> None:
         self.rows = rows
-        self.sections = {key(row.section): row.section for row in self.rows}
         self.paths: defaultdict[str, set[Names]] = defaultdict(set)
         self.by_place: dict[tuple[str, Names, str], KnownRow] = {}
+        self._sections = {row.section for row in rows}
+        self._texts = frozenset(texts)
         self._rows: defaultdict[str, list[KnownRow]] = defaultdict(list)
-        self._headings: dict[str, dict[tuple[str, Names], None]] = {}
-        self._names: dict[str, str] = {}
+        self._headings: defaultdict[str, dict[tuple[str, Names], None]] = defaultdict(dict)
         for row in rows:
-            self._rows[key(row.text)].append(row)
-            self._names.setdefault(key(row.text), row.text)
+            self._rows[_bare(row.text)].append(row)
             self.by_place.setdefault((row.section, row.path, row.label), row)
             for depth in range(1, len(row.path) + 1):
                 path = row.path[:depth]
                 self.paths[row.section].add(path)
-                self._headings.setdefault(key(path[-1]), {})[row.section, path] = None
-                self._names.setdefault(key(path[-1]), path[-1])
-        self._texts = {key(text) for text in texts}
+                self._headings[_bare(path[-1])][row.section, path] = None
 
     @lru_cache(maxsize=1 << 15)  # noqa: B019  # one grammar lives as long as the process
     def meaning(self, text: str) -> Meaning:
-        """What a text can be."""
-        name, spelled = _pattern(text)
-        found = key(name)
-        if not found:
-            return Meaning("")
+        """What a text can be. Colons at its end mean nothing."""
+        pattern, name = _pattern(text)
+        found = _bare(pattern)
         return Meaning(
-            spelled or self._names.get(found, " ".join(text.split())),
-            "" if is_named(text) else self.sections.get(found, ""),
+            name,
+            pattern if pattern in self._sections else "",
             tuple(self._headings.get(found, ())),
             tuple(self._rows.get(found, ())),
-            found in self._texts,
+            pattern in self._texts,
         )
+
+    def section_of(self, text: str) -> str:
+        """The section whose title a line is, with column titles or without; '' for another line."""
+        return self.meaning(untitled(text)).section
 
     def known(self, section: str, path: Names, label: str) -> KnownRow | None:
         """The row of the grammar that a row of a report is."""
         return self.by_place.get((section, *place(section, path, label)))
+
+
+def untitled(text: str) -> str:
+    """A line without the titles of its columns."""
+    return _TITLES.sub("", text).rstrip()
 
 
 @cache
@@ -152,18 +152,14 @@ def renamed_rows() -> dict[tuple[str, Names, str], tuple[Names, str]]:
     return found
 
 
-@lru_cache(maxsize=1 << 14)
-def key(text: str) -> str:
-    """Letters and digits of a text: what is left of it however it was pasted; patterns keep their `#`."""
-    if text == "*":
-        return text
-    kept = "#" if _PATTERN.match(text) else ""
-    return "".join(letter for letter in text.casefold() if letter.isalnum() or letter == kept)
-
-
 def is_named(text: str) -> bool:
     """Whether a text is a heading that ends in a name, which may hold anything."""
     return bool(_NAMED.fullmatch(text.strip()))
+
+
+def has_names(text: str) -> bool:
+    """Whether a text of the grammar stands for others."""
+    return "*" in text or "#" in text
 
 
 def release(version: str) -> str:
@@ -190,17 +186,21 @@ def place(section: str, path: Names, label: str) -> tuple[Names, str]:
 
 @lru_cache(maxsize=1 << 15)
 def _pattern(text: str) -> tuple[str, str]:
-    """A text with its names and numbers replaced, and with them in the grammar's spelling; '' if it has none."""
-    words = " ".join(text.split())
+    """A text with its names and numbers replaced, and with them; runs of blanks made one, but for those of a name."""
     named = _NAMED.fullmatch(text.strip())
     if named:
-        kind = _KINDS[key(named["kind"])]
+        kind = named["kind"].removeprefix("NV ")
         return f"{kind} *", f"{kind} {named['name']}"
+    words = " ".join(text.split())
     for known, replacement, spelling in _PATTERNS:
-        match = known.fullmatch(words.rstrip(" :"))
+        match = known.fullmatch(words)
         if match:
             return replacement, spelling.format(*match.groups())
-    return words, ""
+    return words, words
+
+
+def _bare(text: str) -> str:
+    return text.rstrip(" :")
 
 
 def terms(text: str) -> tuple[Term, ...]:

@@ -1,13 +1,13 @@
-"""What a report has beside its sections: a header, its return status, server errors, and chatter of clients."""
+"""What a report has beside its sections: a header, server errors, and lines of the client."""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ase_exporter.sysmon.lines import Line
-from ase_exporter.sysmon.structure import Header, ServerMessage
+from ase_exporter.sysmon.structure import Header, Remark, ServerMessage
 
-_TIME_KEYS = (
+_TIMES = (
     "Run Date",
     "Sampling Started at",
     "Sampling Ended at",
@@ -15,75 +15,55 @@ _TIME_KEYS = (
     "Statistics Sampled at",
     "Counters Last Cleared",
 )
-_KEYS = ("Server Version", "Server Name", "Sample Interval", "Sample Mode", *_TIME_KEYS)
-_INSTANCE = re.compile(r"Instance(?: Name| ID)?\s*:\s*(?P<name>\S.*)", re.IGNORECASE)
-_ENTRY = re.compile(rf"(?P<key>{'|'.join(_KEYS)})\s*(?::|(?<=\s)(?=\S))\s*(?P<value>.*)", re.IGNORECASE)
-_OTHER = re.compile(r"(?P<key>[A-Z][\w/ ]{1,40}?)\s*:\s*(?P<value>.*)")
-_SPELLING = {key.casefold(): key for key in _KEYS}
-_WRAPPED_AT = 56
-_MAX_CONTINUATIONS = 4
-_INTERVAL = re.compile(r"(\d{2,4}):?(\d{2}):?(\d{2})")
-_TIMES = ("%b %d, %Y %H:%M:%S", "%b %d, %Y %H%M%S", "%b %d %Y %H:%M:%S", "%b %d, %Y", "%b %d %Y")
+_KEYS = ("Server Version", "Server Name", "Sample Interval", "Sample Mode", *_TIMES)
+_ENTRY = re.compile(r"(?P<key>[A-Z][\w/ ]{1,40}?) *: *(?P<value>.*)")
+_INSTANCE = re.compile(r"Instance(?: Name| ID)? *: *(?P<name>[^ ].*)")
+# A version goes on below a line of that width; blanks may have been lost from it.
+_WRAPPED_AT, _WRAPPED_FROM = 56, 54
+_CLOCK = re.compile(r"(\d{2,4}):(\d{2}):(\d{2})")
+_SECONDS = re.compile(r"(\d{1,6}) ?s")
+# What sp_sysmon prints, and the server's own style.
+_FORMS = ("%b %d, %Y %H:%M:%S", "%b %d, %Y", "%b %d %Y %I:%M:%S:%f%p", "%b %d %Y %I:%M%p")
 _RETURN_STATUS = re.compile(r"\(return status = (-?\d{1,10})\)")
-_CHATTER = re.compile(
-    r"\(\d+ rows? affected\)"
-    r"|DBCC execution completed\..*"
-    r"|\d{1,4}>.*"
-    r"|go(?: \d+)?"
-    r"|(?:exec(?:ute)?\s+)?(?:sybsystemprocs\.\.)?sp_sysmon\b.*"
-)
-# isql and tsql; tsql ends the same line with the origin.
+_CLIENT = re.compile(r"\(\d+ rows? affected\)|DBCC execution completed\..*|\d{1,4}> .*")
 _MESSAGE = re.compile(
-    r"Msg (?P<number>\d{1,9})(?: \(severity (?P<severity>\d{1,3}), state \d{1,9}\)"
-    r"|,? Level (?P<level>\d{1,3}),? State \d{1,9}):?(?P<rest>.*)"
+    r"Msg (?P<number>\d{1,9}), Level (?P<level>\d{1,3}), State \d{1,9}:?(?:, (?P<origin>.*))?"
 )
-# The forms of CT-Library's and Open Client's default callbacks.
-_CT_LIBRARY = re.compile(
-    r"(?:Server message|CT-LIBRARY error|Open Client Message|CT-Library error):?.*", re.IGNORECASE
-)
-_CT_NUMBER = re.compile(
-    r"(?:message )?number[ :=(]+(?P<number>\d{1,9})\)?,? *severity[ :=(]+(?P<level>\d{1,3})\)?.*",
-    re.IGNORECASE,
-)
-_ORIGIN = re.compile(r"(?:from )?(?:Server|Procedure|Line)\b.*", re.IGNORECASE)
-_SAME_LINE_ORIGIN = re.compile(r"(?:from\b|Server\b|Procedure\b|Line\b)", re.IGNORECASE)
-_PROCEDURE = re.compile(r"procedure:? '?(?P<name>\w{1,60})'?", re.IGNORECASE)
-_MAX_MESSAGE_LINES = 3
+_ORIGIN = re.compile(r"(?:Server|Procedure|Line) .*")
+_PROCEDURE = re.compile(r"Procedure '?(?P<name>\w{1,60})'?")
 
 
 class HeaderReader:
-    """Collects header lines. conflicts: keys that were there again, with another value."""
+    """Collects header lines."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, str] = {}
-        self.conflicts: list[tuple[int, str]] = []
-        self._continued = 0
+        self._entries: dict[str, str] = {}
+        self._lines: dict[str, int] = {}
+        self._goes_on = False
 
-    def take(self, line: Line, above: bool) -> bool:
-        """Whether this line belongs to the header; if so, it is kept. above: no section has been read."""
+    def take(self, line: Line) -> bool:
+        """Whether this line belongs to the header; if so, it is kept."""
         text = line.text.strip()
-        entry = _ENTRY.fullmatch(text) or (_OTHER.fullmatch(text) if above and self.entries else None)
+        entry = _ENTRY.fullmatch(text)
         if entry is None:
             return self._continue(text)
-        key, value = " ".join(entry["key"].split()), entry["value"].strip()
-        key = _SPELLING.get(key.casefold(), key)
-        if self.entries.setdefault(key, value) != value:
-            self.conflicts.append((line.number, key))
-        self._continued = _MAX_CONTINUATIONS if key == "Server Version" else 0
-        return True
+        key, value = " ".join(entry["key"].split()), entry["value"]
+        self._goes_on = key == "Server Version" and len(value) >= _WRAPPED_FROM
+        self._lines.setdefault(key, line.number)
+        return self._entries.setdefault(key, value) == value
 
     def _continue(self, text: str) -> bool:
         """A version goes on below, broken at a width, within words too."""
-        if not self._continued or not any(map(str.isalnum, text)):
+        if not self._goes_on:
             return False
-        value = self.entries["Server Version"]
-        self.entries["Server Version"] = value.ljust(-(-len(value) // _WRAPPED_AT) * _WRAPPED_AT) + text
-        self._continued -= 1
+        value = self._entries["Server Version"]
+        self._entries["Server Version"] = value.ljust(-(-len(value) // _WRAPPED_AT) * _WRAPPED_AT) + text
+        self._goes_on = len(text) >= _WRAPPED_FROM
         return True
 
     def header(self) -> Header:
         """The header collected so far."""
-        entries = self.entries
+        entries = self._entries
         return Header(
             server=entries.get("Server Name", ""),
             version=entries.get("Server Version", ""),
@@ -95,29 +75,27 @@ class HeaderReader:
             other={key: value for key, value in entries.items() if key not in _KEYS},
         )
 
-    def unreadable_times(self) -> list[str]:
-        """Warnings of dates in no known form, such as month names of another language."""
+    def unreadable_times(self) -> list[Remark]:
+        """Dates in no known form, such as month names of another language."""
         return [
-            f"{key}: {self.entries[key]!r} is no date in English: the time of the sample is unknown"
-            for key in _TIME_KEYS
-            if self.entries.get(key) and self._time(key) is None
+            Remark(
+                self._lines[key],
+                f"{key}: {self._entries[key]!r} is no date: the time of the sample is unknown",
+            )
+            for key in _TIMES
+            if self._entries.get(key) and self._time(key) is None
         ]
 
     def _time(self, *keys: str) -> datetime | None:
         """The first of these times that is present; a time without a date is on the run date."""
-        text = next((self.entries[key] for key in keys if self.entries.get(key)), "")
-        for candidate in (text, f"{self.entries.get('Run Date', '')} {text}") if text else ():
-            for form in _TIMES:
+        text = next((self._entries[key] for key in keys if self._entries.get(key)), "")
+        for candidate in (text, f"{self._entries.get('Run Date', '')} {text}") if text else ():
+            for form in _FORMS:
                 try:
                     return datetime.strptime(" ".join(candidate.split()), form)
                 except ValueError:
                     continue
         return None
-
-
-def is_header_line(text: str) -> bool:
-    """A line that only a report's header has: its title may have been cut off."""
-    return bool(_ENTRY.fullmatch(text.strip()))
 
 
 def instance_of(line: Line) -> str:
@@ -132,47 +110,36 @@ def return_status(line: Line) -> int | None:
     return int(match[1]) if match else None
 
 
-def is_chatter(line: Line) -> bool:
-    """A line of the client or of dbcc, not of the report."""
-    return bool(_CHATTER.fullmatch(line.text.strip()))
+def is_of_client(line: Line) -> bool:
+    """A line of isql or of dbcc, not of the report."""
+    return bool(_CLIENT.fullmatch(line.text.strip()))
 
 
 def server_message(lines: Sequence[Line], at: int) -> tuple[ServerMessage, int] | None:
-    """The error that starts at this line and the position after it; None where there is none."""
-    position = at
-    text = lines[at].text.strip()
-    if _CT_LIBRARY.fullmatch(text) and at + 1 < len(lines):
-        position, text = at + 1, lines[at + 1].text.strip()
-    match = _MESSAGE.fullmatch(text) or (_CT_NUMBER.fullmatch(text) if text else None)
+    """The error that starts at this line as isql prints it, and the position after it; None where there is none."""
+    match = _MESSAGE.fullmatch(lines[at].text)
     if match is None:
         return None
-    found = match.groupdict()
-    rest = (found.get("rest") or "").strip(" ,")
-    origins = [rest] if _SAME_LINE_ORIGIN.match(rest) else []
-    texts = [] if origins or not rest else [rest]
-    position += 1
-    while position < len(lines) and len(texts) < _MAX_MESSAGE_LINES:
-        line = lines[position]
-        text = line.text.strip()
-        if line.blank or text.startswith(("===", "---", "Msg ")):
-            break
-        if return_status(line) is not None or is_chatter(line) or (texts and line.text[:1] == " "):
-            break
-        if not texts and _ORIGIN.fullmatch(text):
-            origins.append(text)
-        else:
-            texts.append(text.strip('"') if origins else text)
+    position = at + 1
+    origins = [match["origin"] or ""]
+    while position < len(lines) and _ORIGIN.fullmatch(lines[position].text):
+        origins.append(lines[position].text)
+        position += 1
+    text = ""
+    below = lines[position].text if position < len(lines) else ""
+    if below.strip(" -=") and not _RETURN_STATUS.fullmatch(below) and not _MESSAGE.fullmatch(below):
+        text = lines[position].text.strip()
         position += 1
     procedure = next((name["name"] for origin in origins if (name := _PROCEDURE.search(origin))), "")
-    level = int(found.get("level") or found.get("severity") or 0)
-    return (
-        ServerMessage(lines[at].number, int(found["number"]), level, " ".join(texts), procedure),
-        position,
-    )
+    return ServerMessage(
+        lines[at].number, int(match["number"]), int(match["level"]), text, procedure
+    ), position
 
 
 def _interval(text: str) -> timedelta | None:
-    match = _INTERVAL.search(text)
+    if match := _SECONDS.fullmatch(text):
+        return timedelta(seconds=int(match[1]))
+    match = _CLOCK.fullmatch(text)
     if match is None:
         return None
     hours, minutes, seconds = map(int, match.groups())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from ase_exporter.sysmon.structure import QUALITIES, Header, Remark, Report, Row, Section
+from ase_exporter.sysmon.structure import Header, Remark, Report, Row, Section
 
 
 def as_json(report: Report) -> dict[str, object]:
@@ -12,10 +12,9 @@ def as_json(report: Report) -> dict[str, object]:
     return {
         "header": _header(report.header),
         "complete": report.complete,
-        "figures": {quality: report.count(quality) for quality in QUALITIES},
-        "discarded_numbers": report.discarded,
+        "figures": sum(1 for _ in report.cells()),
         "missing": report.missing,
-        "unplaced": _remarks(report.unplaced),
+        "unread": _remarks(report.unread),
         "contradictions": _remarks(report.contradictions),
         "return_status": report.return_status,
         "sections": [_section(section) for section in report.sections],
@@ -56,7 +55,6 @@ def _section(section: Section) -> dict[str, object]:
 def _row(row: Row) -> dict[str, object]:
     flaws = {
         "overflow": list(row.overflow),
-        "contradicted": [cell.measure for cell in row.cells if cell.quality == "contradicted"],
         "wrapped": [cell.measure for cell in row.cells if cell.wrapped],
     }
     return {

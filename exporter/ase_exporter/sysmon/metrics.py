@@ -17,7 +17,7 @@ from ase_exporter.assets import shipped_rows
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.metrics.declared import DeclaredMetrics
 from ase_exporter.metrics.families import Family
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, QUALITIES, Report, Row
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, Report, Row
 
 SYSMON = DeclaredMetrics(Path(__file__).with_name("metrics.csv"))
 _PREFIX = "ase_sysmon_"
@@ -154,8 +154,6 @@ def _sample(report: Report, ended: float | None, now: float) -> Iterator[Family]
     for name, value in values.items():
         if value is not None:
             yield SYSMON.value(f"{_PREFIX}sample_{name}", value)
-    qualities = [((quality,), float(report.count(quality))) for quality in QUALITIES]
-    yield SYSMON.family("ase_sysmon_sample_figures", qualities)
 
 
 def cleared_counters(report: Report) -> bool:

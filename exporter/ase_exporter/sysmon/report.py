@@ -1,92 +1,63 @@
-"""Reads files and text of sp_sysmon into reports: every version from 12.5 to 16.1, whole, cut short or damaged.
+"""Reads files and text of sp_sysmon into reports, one at a time, so that memory does not grow with their number.
 
-Reports are read one at a time, so that memory does not grow with their number.
+The reader is strict: every line of a report that is not blank is a figure, a known line, or one of `Report.unread`.
 """
 
-import glob
+import io
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 from ase_exporter.errors import UserError
+from ase_exporter.sysmon.arithmetic import check
 from ase_exporter.sysmon.coverage import missing_parts
-from ase_exporter.sysmon.grammar import release
-from ase_exporter.sysmon.header import (
-    HeaderReader,
-    instance_of,
-    is_chatter,
-    is_header_line,
-    return_status,
-    server_message,
-)
-from ase_exporter.sysmon.lines import TITLE, Line, clean, is_title, raw_lines
-from ase_exporter.sysmon.proof import prove
-from ase_exporter.sysmon.recognition import Recogniser, numbers_in
+from ase_exporter.sysmon.grammar import grammar, release
+from ase_exporter.sysmon.header import HeaderReader, instance_of, is_of_client, return_status, server_message
+from ase_exporter.sysmon.lines import Line, numbered, open_lines
+from ase_exporter.sysmon.rows import RowReader
 from ase_exporter.sysmon.structure import Remark, Report
-from ase_exporter.sysmon.text import open_lines, unwrapped
 
 STDIN = "-"
 MAX_REPORT_LINES = 250_000
-_END = re.compile(r"end of report", re.IGNORECASE)
-# A title without a header below it is the running title of a printed page.
-_HEADER_WITHIN = 12
+_TITLE = re.compile(r"(?:Sybase|SAP) Adaptive Server Enterprise System Performance Report")
+_END = re.compile(r"=+ ?End of Report ?=+")
 
 
 class NotAReportError(UserError):
-    """The text holds no trace of sp_sysmon."""
+    """The text holds no report of sp_sysmon."""
 
 
 def parse(text: str, name: str = "text", only: str = "") -> Report:
     """The first report of a text; raises NotAReportError. only: the one section that was asked for, by its title."""
-    return next(read_reports(raw_lines(text), name, only))
+    return next(read_reports(text.split("\n"), name, only))
 
 
 def read_reports(lines: Iterable[str], name: str = "text", only: str = "") -> Iterator[Report]:
-    """The reports of raw lines, one at a time: memory is bounded by the longest report, not by the file.
+    """The reports of a text, one at a time: memory is bounded by the longest report, not by the file.
 
-    Raises NotAReportError if there is none.
+    A text without a title may hold sections, of a report that is not complete. Raises NotAReportError if there is
+    nothing.
     """
     found = False
-    for block in _blocks(unwrapped(lines)):
-        report = _Reader(block).read(only)
-        if report:
+    for titled, block in _blocks(numbered(lines)):
+        report = _Reader(block, titled).read(only)
+        if titled or report.sections:
             found = True
             yield report
-        elif not found and len(block) >= MAX_REPORT_LINES:
-            # Reading the rest of a file of another kind would take minutes.
-            break
     if not found:
         raise NotAReportError(
-            f"{name}: not an sp_sysmon report: expected the title '{TITLE}' or a section "
-            "such as 'Kernel Utilization'"
+            f"{name}: not an sp_sysmon report: expected the title 'Sybase Adaptive Server Enterprise System "
+            "Performance Report', or a section such as 'Kernel Utilization'"
         )
-
-
-def expand(names: Sequence[str]) -> list[str]:
-    """The files meant: a folder stands for all files below it, a pattern for those that match, '-' for stdin.
-
-    Raises UserError for a pattern or a folder without a file.
-    """
-    found: list[str] = []
-    for name in names:
-        path = Path(name)
-        if name == STDIN or path.is_file() or not (path.is_dir() or glob.has_magic(name)):
-            found.append(name)
-            continue
-        paths = path.rglob("*") if path.is_dir() else map(Path, glob.glob(name, recursive=True))  # noqa: PTH207
-        files = sorted(str(file) for file in paths if file.is_file() and not file.name.startswith("."))
-        if not files:
-            raise UserError(f"{name}: no file found: expected saved reports")
-        found += files
-    return list(dict.fromkeys(found))
 
 
 def reports_of(name: str) -> Iterator[Report]:
     """The reports of one file, or of standard input; raises UserError."""
     try:
         if name == STDIN:
-            yield from read_reports(open_lines(sys.stdin.buffer), "standard input")
+            yield from read_reports(open_lines(cast(io.BufferedReader, sys.stdin.buffer)), "standard input")
             return
         path = Path(name)
         # A device never ends. A FIFO does, such as that of `<(zcat ...)`.
@@ -94,75 +65,51 @@ def reports_of(name: str) -> Iterator[Report]:
             raise UserError(f"{name}: expected a saved report, not a device")
         with path.open("rb") as file:
             yield from read_reports(open_lines(file), name)
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"{name}: cannot be read: {reason}") from error
+    except OSError as error:
+        raise UserError(f"{name}: cannot be read: {error.strerror}") from error
 
 
-def read_files(names: Iterable[str], skipped: list[tuple[str, str]]) -> Iterator[tuple[str, Report]]:
-    """The reports of many files with the file's name; bad files are passed over, and noted with the reason."""
-    for name in names:
-        try:
-            for report in reports_of(name):
-                yield name, report
-        except NotAReportError:
-            skipped.append((name, "not an sp_sysmon report"))
-        except UserError as error:
-            skipped.append((name, str(error).removeprefix(f"{name}: ")))
+def _blocks(lines: Iterable[Line]) -> Iterator[tuple[bool, list[Line]]]:
+    """The lines of each report, from its title to the next one; of a text without a title all of them.
 
-
-def _blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
-    """The numbered lines of each report: a new one starts at each title, or where one would be too long."""
-    block: list[tuple[int, str]] = []
-    titled = -1
-    for number, line in enumerate(lines, 1):
-        if titled >= 0 and len(block) - titled <= _HEADER_WITHIN and "er" in line and _KEY.search(line):
+    What stands above the first title is left out. Blocks end where a report would be too long, and so does a text
+    that has no title until there.
+    """
+    block: list[Line] = []
+    titled = False
+    for line in lines:
+        if "System Performance Report" in line.text and _TITLE.fullmatch(line.bare):
             if titled:
-                yield block[:titled]
-                block = block[titled:]
-            titled = -1
-        if is_title(line):
-            titled = len(block)
-        if len(block) >= MAX_REPORT_LINES:
-            yield block
-            block, titled = [], -1
-        block.append((number, line))
-    yield block
-
-
-_KEY = re.compile(r"Server Version|Run Date|Server Name", re.IGNORECASE)
+                yield True, block
+            block, titled = [], True
+        elif len(block) >= MAX_REPORT_LINES:
+            break
+        block.append(line)
+    yield titled, block
 
 
 class _Reader:
     """One pass over the lines of one report."""
 
-    def __init__(self, block: list[tuple[int, str]]) -> None:
-        self._lines = clean(block)
-        self._cut = bool(block and block[-1][1])
+    def __init__(self, lines: Sequence[Line], titled: bool) -> None:
+        self._lines = lines
         self._report = Report()
         self._header = HeaderReader()
-        self._rows = Recogniser(self._report)
-        self._titled = False
+        self._rows = RowReader(self._report)
+        # The line below the title is a header's until the first section begins.
+        self._in_header = titled
 
-    def read(self, only: str) -> Report | None:
-        """The report, or None where these lines hold none."""
+    def read(self, only: str) -> Report:
         report = self._report
-        if self._cut:
-            self._drop_cut_line()
-        position = 0
+        position = 1 if self._in_header else 0
         while position < len(self._lines):
             position = self._step(position)
-        if not (self._titled or self._header.entries or any(section.rows for section in report.sections)):
-            return None
-        self._rows.finish()
         report.header = self._header.header()
-        report.warnings += [Remark(0, text) for text in self._header.unreadable_times()]
-        for line, key in self._header.conflicts:
-            report.contradictions.append(Remark(line, f"a second {key}: the text holds parts of two reports"))
+        report.warnings += self._header.unreadable_times()
         if not release(report.header.version):
             report.missing.append("the release" if report.header.version else "the header")
         report.missing += missing_parts(report, only)
-        prove(report)
+        check(report)
         if not report.ended:
             last = self._lines[-1].number if self._lines else 0
             status = report.return_status
@@ -170,42 +117,31 @@ class _Reader:
             report.warnings.append(Remark(last, f"no End of Report line: the text {how}"))
         return report
 
-    def _drop_cut_line(self) -> None:
-        """A last line without its line end may be cut in the middle of a figure."""
-        line = self._lines[-1]
-        if _END.search(line.text) or not re.search(r"\d$", line.text) or line.text.startswith("("):
-            return
-        self._lines[-1] = Line(line.number, "")
-        self._report.lost += numbers_in(line.text)
-        self._report.unplaced.append(Remark(line.number, f"cut in the middle: {line.words}"))
-
     def _step(self, position: int) -> int:
         """Read the line at a position; the position after it."""
-        line = self._lines[position]
-        report = self._report
-        if not line.text.strip(" -="):
-            return position + 1
-        message = server_message(self._lines, position)
-        if message:
-            report.messages.append(message[0])
-            read = self._lines[position : message[1]]
-            report.discarded += sum(numbers_in(one.text) for one in read)
-            return message[1]
+        line, report = self._lines[position], self._report
         status = return_status(line)
         if status is not None:
             report.return_status = status
-        elif is_title(line.text):
-            self._titled = True
-        elif not report.sections and instance_of(line) == "" and self._header.take(line, True):
+        elif report.ended:
+            # What follows a report is not part of it.
+            if grammar().section_of(line.text):
+                report.unread.append(Remark(line.number, f"after the end of the report: {line.bare}"))
+        elif is_of_client(line):
             pass
-        elif _END.search(line.text):
-            report.ended = self._titled or bool(report.sections)
-        elif report.sections and (instance := instance_of(line)):
-            self._rows.instance = instance
-        elif is_header_line(line.text) and not is_chatter(line):
-            self._header.take(line, False)
-        elif not is_chatter(line):
+        elif message := server_message(self._lines, position):
+            report.messages.append(message[0])
+            return message[1]
+        elif _END.fullmatch(line.bare):
+            report.ended = True
+        elif line.is_rule:
+            self._rows.take_rule()
+        elif instance := instance_of(line):
+            self._rows.instance, self._in_header = instance, False
+        elif self._in_header and not grammar().section_of(line.text):
+            if not self._header.take(line):
+                report.unread.append(Remark(line.number, f"no known line of the header: {line.bare}"))
+        else:
+            self._in_header = False
             self._rows.take(line)
-            return position + 1
-        report.discarded += numbers_in(line.text)
         return position + 1

@@ -1,9 +1,8 @@
-"""The parsed report: header, sections, rows, cells, server errors, and what is proved, missing or unplaced."""
+"""The parsed report: header, sections, rows, cells, server errors, and what is missing or unread."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, get_args
 
 PER_SEC = "per_sec"
 PER_XACT = "per_xact"
@@ -11,25 +10,19 @@ COUNT = "count"
 PERCENT_OF_TOTAL = "percent_of_total"
 PERCENT = "percent"
 
-Quality = Literal["verified", "unverifiable", "contradicted"]
-QUALITIES: tuple[Quality, ...] = get_args(Quality)
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One number of the report.
 
     measure: per_sec, per_xact, count, percent_of_total, or the column's own title in snake case.
     value: as printed, percents in 0-100; a negative one means that a counter wrapped.
-    text: the token as printed; column: where it starts, from 0, tabs expanded.
-    quality: verified if an identity of the report would fail with another last digit.
+    text: as printed.
     """
 
     measure: str
     value: float
     text: str
-    column: int
-    quality: Quality = "unverifiable"
 
     @property
     def wrapped(self) -> bool:
@@ -122,9 +115,8 @@ class Report:
     """One run of sp_sysmon.
 
     ended: the end line was reached. return_status: None where none was printed. missing: sections and rows that its
-    release prints and that are not there. unplaced: numbers of the text that are no figure of a known row.
-    contradictions: identities that do not hold. discarded, lost: how many numbers are known to be no figures, such as
-    dates, and how many are unplaced.
+    release prints and that are not there. unread: lines that are no figure, and no known line. contradictions: figures
+    that are not of the sample that the others are of.
     """
 
     header: Header = field(default_factory=Header)
@@ -132,21 +124,15 @@ class Report:
     messages: list[ServerMessage] = field(default_factory=list)
     warnings: list[Remark] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    unplaced: list[Remark] = field(default_factory=list)
+    unread: list[Remark] = field(default_factory=list)
     contradictions: list[Remark] = field(default_factory=list)
-    discarded: int = 0
-    lost: int = 0
     ended: bool = False
     return_status: int | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether the end line was reached, nothing is missing or unplaced, and no figure is contradicted."""
-        return self.ended and not self.missing and not self.unplaced and not self.contradictions
-
-    def count(self, quality: Quality) -> int:
-        """How many figures are of that quality."""
-        return sum(cell.quality == quality for _, _, cell in self.cells())
+        """Whether the end line was reached, nothing is missing or unread, and no figure is contradicted."""
+        return self.ended and not self.missing and not self.unread and not self.contradictions
 
     def section(self, name: str) -> Section | None:
         """The first section of that name."""

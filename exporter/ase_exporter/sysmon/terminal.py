@@ -30,7 +30,7 @@ def print_report(report: Report) -> None:
             out.print(TextLine(f"  - {advice.about + ': ' if advice.about else ''}{advice.text}"))
     for message in report.messages:
         out.print(TextLine(f"line {message.line}: server error {message.number}: {message.text}", "red"))
-    for warning in [*report.warnings, *report.unplaced, *report.contradictions]:
+    for warning in [*report.warnings, *report.unread, *report.contradictions]:
         out.print(TextLine(f"line {warning.line}: {warning.text}", "yellow"))
 
 
@@ -105,25 +105,19 @@ def _summary(name: str, report: Report) -> tuple[TextLine, TextLine]:
 
 
 def completeness(report: Report) -> str:
-    """One line: how many figures are verified, and why the report is not complete."""
-    figures = sum(1 for _ in report.cells())
-    share = f"verified: {report.count('verified')} of {figures} figures"
+    """One line: whether the report is complete, or why it is not."""
     if report.complete:
-        return f"complete; {share}"
+        return f"complete, {sum(1 for _ in report.cells())} figures"
     reasons = [] if report.ended else ["no End of Report line"]
     if report.missing:
         more = len(report.missing) - _NAMED_PARTS
         named = ", ".join(report.missing[:_NAMED_PARTS]) + (f" and {more} more" if more > 0 else "")
         reasons.append(f"missing: {named}")
-    if report.contradictions:
-        reasons.append(
-            f"{as_count(len(report.contradictions), 'contradiction')}, first in line {report.contradictions[0].line}: "
-            f"{report.contradictions[0].text}"
-        )
-    if report.unplaced:
-        lines = as_count(len(report.unplaced), "line")
-        reasons.append(f"{as_count(report.lost, 'number')} in {lines} without a known place")
-    return f"NOT COMPLETE: {'; '.join(reasons)}; {share}"
+    for remarks, what in ((report.unread, "unread line"), (report.contradictions, "contradiction")):
+        if remarks:
+            first = f"first in line {remarks[0].line}: {remarks[0].text}"
+            reasons.append(f"{as_count(len(remarks), what)}, {first}")
+    return f"NOT COMPLETE: {'; '.join(reasons)}"
 
 
 def change_texts(change: Change) -> tuple[str, str, str]:

@@ -1,12 +1,9 @@
 """Reports written by hand, in the layouts of several versions."""
 
-import io
 from pathlib import Path
 
-from ase_exporter.sysmon.lines import raw_lines
 from ase_exporter.sysmon.report import read_reports
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.text import open_lines
 
 RULE = "=" * 79 + " "
 UNDERLINE = "  -------------------------  ------------  ------------  ----------  ---------- "
@@ -14,14 +11,9 @@ END = "=============================== End of Report ===========================
 TITLES = "per sec      per xact       count  % of total"
 
 
-def decode(data: bytes) -> str:
-    """The text of a file, gzipped or not."""
-    return "\n".join(open_lines(io.BytesIO(data)))
-
-
 def parse_all(text: str, name: str = "text") -> list[Report]:
     """Every report of a text, in its order (a file may hold several runs); raises NotAReportError."""
-    return list(read_reports(raw_lines(text), name))
+    return list(read_reports(text.split("\n"), name))
 
 
 def report(*sections: str, header: str | None = None, end: str = END) -> str:

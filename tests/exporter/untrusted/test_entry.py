@@ -18,7 +18,7 @@ from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.store import open_store, read_history
 from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.sysmon.lines import clean
+from ase_exporter.sysmon.lines import numbered
 from ase_exporter.untrusted.entry import load_json, one_line
 from ase_simulator.results import Column, Rows, Type
 from ase_simulator.server import Listener
@@ -83,5 +83,5 @@ def test_history_of_a_state_directory(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_report_and_json() -> None:
-    assert all(line.text.isprintable() for line in clean(list(enumerate(NAMES, 1))))
+    assert all(line.text.isprintable() for line in numbered(NAMES))
     assert load_json(json.dumps([NAMES, {"names": NAMES}])) == [SHOWN, {"names": SHOWN}]
