@@ -90,9 +90,8 @@ def evaluate_series(
     queries: Iterable[Query],
     rules: Sequence[Path],
     interval: int,
-    tool: str = "promtool",
 ) -> Results:
-    """The same of series in promtool's notation. step: seconds between their samples. tool: or its vmalert-tool."""
+    """The same of series in promtool's notation. step: seconds between their samples."""
     results: Results = {query: [] for query in queries}
     checks = [{"expr": expression, "eval_time": f"{at}s", "exp_samples": []} for expression, at in results]
     test = {
@@ -108,7 +107,7 @@ def evaluate_series(
         "group_eval_order": groups_in_order(rules),
         "tests": [test],
     }
-    for expression, at, samples in _FAILED_CHECK.findall(_said(file, directory, tool)):
+    for expression, at, samples in _FAILED_CHECK.findall(_said(file, directory)):
         results[json.loads(expression), int(seconds_of(at))] = [
             EvaluatedSample(dict(_LABEL.findall(labels)), float(value))
             for labels, value in _SAMPLE.findall(samples)
@@ -116,15 +115,11 @@ def evaluate_series(
     return results
 
 
-def _said(test: Mapping[str, object], directory: Path, tool: str) -> str:
-    """What the tool prints. Raises AssertionError if it could not evaluate something."""
+def _said(test: Mapping[str, object], directory: Path) -> str:
+    """What promtool prints. Raises AssertionError if it could not evaluate something."""
     path = directory / "series.test.yaml"
-    text = yaml.dump(test, Dumper=yaml.CSafeDumper, width=10**9)
-    command = [tool, "test", "rules", str(path)]
-    if Path(tool).name != "promtool":
-        text = text.replace("promql_expr_test:", "metricsql_expr_test:")
-        command = [tool, "unittest", "--disableAlertgroupLabel", f"--files={path}"]
-    path.write_text(text)
+    path.write_text(yaml.dump(test, Dumper=yaml.CSafeDumper, width=10**9))
+    command = ["promtool", "test", "rules", str(path)]
     environment = os.environ | {"TMPDIR": str(directory)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     output = done.stdout + done.stderr

@@ -25,8 +25,6 @@ from ase_exporter.top.text import UNICODE
 WELL = frozenset({WORKS, IDLE})
 # Points: a symptom, the class of cause first, the object, the remedy with what it is expected to bring.
 POINTS = 4
-# Kinds of incident, and what the benchmark reaches over them; raise it with every improvement.
-KINDS, REACHED = 24, 88
 USUAL = Site()
 
 
@@ -34,17 +32,13 @@ USUAL = Site()
 class Score:
     """What was said at the end.
 
-    word: the first of top, without a baseline; top: whether it is right. state: what the diagnosis puts first, with a
-    baseline; seconds: since the fault until it has said so for good, None if it never does. about: what it names.
-    all_clears: views that call the server well although it is not. spinning: share of the CPU, by the model;
-    measured: by the diagnosis, None if it is not known.
+    state: what the diagnosis puts first, with a baseline; seconds: since the fault until it has said so for good, None
+    if it never does. all_clears: views that call the server well although it is not. spinning: share of the CPU, by the
+    model; measured: by the diagnosis, None if it is not known.
     """
 
-    word: str
-    top: bool
     state: str
     seconds: float | None
-    about: str
     symptom: bool
     named: bool
     remedy: bool
@@ -83,11 +77,8 @@ def score(incident: Incident, site: Site) -> Score:
     seconds = _seconds_to([each.state in first and _found(each, incident) for each in said], taken)
     found = next((each for each in last.findings if each.name in first), None)
     return Score(
-        word=top.diagnosis.word,
-        top=top.diagnosis.state in first,
         state=last.state,
         seconds=seconds,
-        about=f"{found.subject.kind} {found.subject.name}" if found and found.subject else "",
         symptom=last.state not in WELL,
         named=_named(found, incident, taken.after[-1]),
         remedy=_eased(found, incident, taken.after[-1], top),

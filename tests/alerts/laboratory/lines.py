@@ -66,6 +66,12 @@ def _data() -> dict[str, Any]:
     return loaded
 
 
+def known_faults() -> dict[str, str]:
+    """Title of a time line -> what is wrong in it and not put right yet."""
+    faults: dict[str, str] = _data()["known"]
+    return faults
+
+
 def time_lines() -> list[TimeLine]:
     """All time lines, each followed by its variations, and by itself at longer intervals."""
     lines = [each for data in _data()["time_lines"] for each in _varied(_time_line(data))]

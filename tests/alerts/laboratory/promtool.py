@@ -1,4 +1,4 @@
-"""Evaluates the rules step by step over time lines, by promtool or vmalert-tool: which alerts fire, and when.
+"""Evaluates the rules step by step over time lines, by promtool: which alerts fire, and when.
 
 Several time lines of a family run in one test, as jobs of one Prometheus. promtool refuses queries of over 10,000
 samples, which limits their number. A rule that fails with an error fails all.
@@ -16,6 +16,7 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.rules.intervals import adapted
 
+SHIPPED = REPOSITORY / "alerts" / "rules"
 # Neither the diagnosis nor dashboards have alerts. Days are long, and have no series of the rest.
 LEFT_OUT = {"diagnosis", "dashboards"}
 LEFT_OUT_OF_DAYS = {"caches", "changes", "devices", "host", "spinlocks"}
@@ -28,14 +29,12 @@ QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 Firings = dict[str, list[tuple[float, float]]]
 
 
-def fired(
-    lines: Sequence[TimeLine], rules: Path = REPOSITORY / "alerts" / "rules", tool: str = "promtool"
-) -> dict[str, Firings]:
-    """What fired in each time line, by title. rules: the folder; tool: the program."""
-    return {title: firings for some in batches(lines) for title, firings in _evaluated(some, rules, tool)}
+def fired(lines: Iterable[TimeLine], rules: Path = SHIPPED) -> dict[str, Firings]:
+    """What fired in each time line, by title. rules: the folder."""
+    return {title: firings for some in _batches(lines) for title, firings in _evaluated(some, rules)}
 
 
-def batches(lines: Iterable[TimeLine]) -> Iterator[Sequence[TimeLine]]:
+def _batches(lines: Iterable[TimeLine]) -> Iterator[Sequence[TimeLine]]:
     """The time lines, those of a family in batches that can run together."""
     for family, limit in TOGETHER.items():
         batch: list[TimeLine] = []
@@ -48,7 +47,7 @@ def batches(lines: Iterable[TimeLine]) -> Iterator[Sequence[TimeLine]]:
             yield batch
 
 
-def _evaluated(lines: Sequence[TimeLine], rules: Path, tool: str) -> Iterator[tuple[str, Firings]]:
+def _evaluated(lines: Sequence[TimeLine], rules: Path) -> Iterator[tuple[str, Firings]]:
     family = lines[0].family
     interval, step = INTERVALS[family], ASKED_EVERY[family]
     series = [each for number, line in enumerate(lines) for each in input_series(line, f"t{number:03}")]
@@ -57,7 +56,7 @@ def _evaluated(lines: Sequence[TimeLine], rules: Path, tool: str) -> Iterator[tu
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         files = list(_rule_files(rules, family, directory))
-        results = evaluate_series(series, interval, directory, queries, files, min(interval, 60), tool)
+        results = evaluate_series(series, interval, directory, queries, files, min(interval, 60))
     moments: dict[tuple[str, str], list[int]] = defaultdict(list)
     for (_, at), samples in results.items():
         for found in {(sample.labels["job"], sample.labels["alertname"]) for sample in samples}:

@@ -1,4 +1,4 @@
-"""Compares what fired with what a time line wants: wrong pages, misses, and the time to each page."""
+"""Compares what fired with what a time line wants: wrong pages, and misses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,27 +14,15 @@ RESTORED = 900
 
 @dataclass(frozen=True)
 class Outcome:
-    """wrong: alerts that fired and should not, or twice; missed: those that did not fire in time, with `|` between
-    alternatives; delays: seconds from the beginning to the page, by alert; left: minutes from an alert until what fills
-    is full."""
+    """wrong: alerts that fired and should not, or twice; missed: those that did not fire in time, with ` or ` between
+    alternatives."""
 
-    title: str
     wrong: tuple[str, ...]
     missed: tuple[str, ...]
-    delays: dict[str, float]
-    left: dict[str, float]
 
-    @property
-    def wrong_pages(self) -> int:
-        return len(self.wrong)
-
-    @property
-    def misses(self) -> int:
-        return len(self.missed)
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.wrong or self.missed)
+    def __str__(self) -> str:
+        """As `known` in time_lines.yaml; '' if all is as wanted."""
+        return ", ".join([*self.wrong, *(f"no {name}" for name in self.missed)])
 
 
 def outcome(line: TimeLine, firings: Firings) -> Outcome:
@@ -52,15 +40,7 @@ def outcome(line: TimeLine, firings: Firings) -> Outcome:
         elif len(periods) > 1 and f"{alert} again" not in line.may:
             wrong.append(f"{alert} {len(periods)} times")
     missed = [" or ".join(page.alerts) for page in line.pages if not _in_time(page, firings)]
-    delays = {
-        alert: firings[alert][0][0] - page.start
-        for page in line.pages
-        for alert in page.alerts
-        if alert in firings and firings[alert][0][0] >= page.start
-    }
-    told = {*line.may, *(alert for page in line.pages for alert in page.alerts)} if line.full else set()
-    left = {alert: (line.full - periods[0][0]) / 60 for alert, periods in firings.items() if alert in told}
-    return Outcome(line.title, tuple(wrong), tuple(missed), delays, left)
+    return Outcome(tuple(wrong), tuple(missed))
 
 
 def _restored(line: TimeLine, periods: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
