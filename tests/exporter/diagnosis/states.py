@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pytest
 from alerts.diagnosis_rules import own_labels
 
 from ase_exporter.assets import load_yaml
@@ -16,6 +17,8 @@ from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import why
 
+# How many states are compared, in every build and in the slow tier.
+NUMBERS = [60, pytest.param(500, marks=pytest.mark.slow)]
 Pairs = tuple[tuple[str, str], ...]
 EVENTS = {
     29: "waiting for a disk read to complete",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.compare.conftest import by_metric, prometheus_with
-from tests.exporter.diagnosis.states import State, generated
+from tests.exporter.diagnosis.states import NUMBERS, State, generated
 from tests.needs import needs_prometheus
 
 from ase_exporter.compare.prometheus import Prometheus
@@ -18,7 +18,6 @@ from ase_exporter.report.diagnosing import diagnose_window
 from ase_exporter.top.frames import frame
 from ase_exporter.top.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
 
-STATES = 500
 # Of so many, the tool of MCP is asked, too: it asks Prometheus for much else.
 ASKED = 25
 INTERVAL, SCRAPES = 15, 5
@@ -59,8 +58,9 @@ def sample_of(state: State) -> Sample:
     )
 
 
-def test_top_says_what_the_package_says() -> None:
-    for seed in range(STATES):
+@pytest.mark.parametrize("number", NUMBERS)
+def test_top_says_what_the_package_says(number: int) -> None:
+    for seed in range(number):
         state = generated(seed)
         expected, shown = diagnose(state), frame(sample_of(state)).diagnosis
         if not state.series["ase_up", ()]:
@@ -93,21 +93,22 @@ def openmetrics(states: dict[str, State], now: float) -> str:
 
 @pytest.mark.e2e
 @needs_prometheus
-def test_mcp_and_the_report_say_what_the_package_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", NUMBERS)
+def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Path) -> None:
     """Of states that last: over a window, Prometheus has means of what lasts for a moment."""
-    states = {f"server{seed}": generated(seed) for seed in range(STATES)}
+    states = {f"server{seed}": generated(seed) for seed in range(number)}
     states = {name: state for name, state in states.items() if state.series["ase_up", ()]}
     for state in states.values():
         state.momentary = set()
     now = time.time() // INTERVAL * INTERVAL - 60
     start = now - INTERVAL * (SCRAPES - 1)
     with prometheus_with(openmetrics(states, now), tmp_path) as url, Prometheus(url) as prometheus:
-        for number, (name, state) in enumerate(states.items()):
+        for asked, (name, state) in enumerate(states.items()):
             expected = said(diagnose(state))
             # The report reads this, too, over the worst hour.
             found, _ = diagnose_window(prometheus, f'instance="{name}"', Span("now", start, now), usual=False)
             assert said(found) == expected, name
-            if number < ASKED:
+            if asked < ASKED:
                 window = {"server": name, "start": str(start), "end": str(now)}
                 answer = TOOLS["diagnose"].call(Sources(url), window).model_dump()
                 assert answer["says"].startswith(f"{expected[1]}: "), name
