@@ -7,7 +7,6 @@ from dashboards.panels import Panel, Row, TimeSeries, right_axis
 from dashboards.queries import Query, rate
 
 NO_TEMPDB = "Not collected (yet): the collector or enable monitoring is off, or ASE is older than 15.5"
-NO_PIPE = "Not collected (yet): the collector statement_pipe is opt-in, and needs statement pipe active"
 
 PANELS: list[Panel] = [
     Row("Statements and access paths"),
@@ -86,47 +85,6 @@ PANELS: list[Panel] = [
             Query(rate("ase_snap_plans_executed_total"), "{{instance}} executed"),
         ],
         empty="Not collected: these counters exist from 16.0 SP02",
-        width=8,
-    ),
-    TimeSeries(
-        title="Statements that ended with an error (good: 0)",
-        description="Finished statements by error, the ten most frequent. Source: monSysStatement.ErrorStatus "
-        "(collector statement_pipe).",
-        unit="count:/s",
-        queries=[
-            Query(
-                "topk(10, sum by (instance, error)"
-                " (" + rate("ase_finished_statements_total", ',error!="0"') + "))",
-                "{{instance}} error {{error}}",
-            )
-        ],
-        empty=f"{NO_PIPE}; or no statement failed",
-        width=8,
-    ),
-    TimeSeries(
-        title="Time of finished statements (good: little wait)",
-        description="CPU time, waiting time and time of the optimizer of finished statements, seconds per "
-        "second. Source: monSysStatement.CpuTime, WaitTime, QueryOptimizationTime (collector statement_pipe).",
-        unit="short",
-        queries=[
-            Query(f"sum({rate('ase_finished_statement_cpu_seconds_total')})", "CPU"),
-            Query(f"sum({rate('ase_finished_statement_wait_seconds_total')})", "waiting"),
-            Query(f"sum({rate('ase_finished_statement_optimization_seconds_total')})", "optimizing"),
-        ],
-        empty=NO_PIPE,
-        width=8,
-    ),
-    TimeSeries(
-        title="Reads and changes of finished statements",
-        description="Buffers read and pages modified by finished statements. Source: "
-        "monSysStatement.LogicalReads, PhysicalReads, PagesModified (collector statement_pipe).",
-        unit="count:/s",
-        queries=[
-            Query(f"sum({rate('ase_finished_statement_logical_reads_total')})", "logical reads"),
-            Query(f"sum({rate('ase_finished_statement_physical_reads_total')})", "physical reads"),
-            Query(f"sum({rate('ase_finished_statement_pages_modified_total')})", "pages modified"),
-        ],
-        empty=NO_PIPE,
         width=8,
     ),
     Row("Log and checkpoints"),
@@ -247,7 +205,7 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
         width=8,
     ),
-    common.not_collected("state|tempdbs|work_queues|statement_pipe|engines"),
+    common.not_collected("state|tempdbs|work_queues|engines"),
 ]
 
 WORKLOAD = dashboard(

@@ -13,7 +13,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import choose_targets, load_config, require
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
-from ase_exporter.sessions.sources import ENDED, SESSIONS, STATEMENTS, TEXT
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.top import plain
 from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
 from ase_exporter.top.recording import Recording, ReplayFeed
@@ -40,7 +40,6 @@ def top(
     record: Path | None = None,
     replay: Path | None = None,
     sql: bool = False,
-    ended: bool = False,
     seconds_per_spin: float | None = None,
 ) -> None:
     once = once or not (json or sys.stdout.isatty())
@@ -53,7 +52,7 @@ def top(
     if replay is None:
         interval = _checked(ONCE_INTERVAL if once and interval is None else interval or INTERVAL)
         loaded, chosen = choose_targets(load_config(config_file), targets or (), user, password)
-        groups = (SESSIONS, STATEMENTS, *([TEXT] if sql else ()), *([ENDED] if ended else ()))
+        groups = (SESSIONS, STATEMENTS, *([TEXT] if sql else ()))
         feed = LiveFeed(_samplers(loaded, chosen, interval, record, groups), seconds_per_spin)
     elif targets or record:
         raise UserError(

@@ -149,13 +149,11 @@ class Scrape(Strict):
 class SessionsConfig(Strict):
     """The page /sessions, and incidents.
 
-    statement_text: whether callers who log in are shown the text of statements, without literals. ended_statements:
-    whether statements are also read from the pipe of those that ended. incidents: how many moments at which a finding
-    began are kept in the state directory; 0 for none.
+    statement_text: whether callers who log in are shown the text of statements, without literals. incidents:
+    how many moments at which a finding began are kept in the state directory; 0 for none.
     """
 
     statement_text: bool = False
-    ended_statements: bool = False
     incidents: Annotated[int, Ge(0), Le(500)] = 50
 
 

@@ -338,12 +338,11 @@ class LinkOf(Answer):
 
 
 class StatementOf(Answer):
-    """What all executions in the window cost. source: cache, or pipe for statements that ended, by line. changed: how
-    much more one reads, or takes of CPU, than before, since changed_at, or ''."""
+    """What all executions in the window cost. changed: how much more one reads, or takes of CPU, than before, since
+    changed_at, or ''."""
 
     name: Text
     database: Text
-    source: Literal["cache", "pipe"]
     window_seconds: Annotated[float, Field(validation_alias="window")]
     uses: Known
     cpu_seconds: Annotated[Known, Field(validation_alias="cpu")]

@@ -127,10 +127,6 @@ class ModuleCollector:
             collector.name: collector.reason for collector in self._planned if not collector.available
         }
 
-    def reader_of(self, table: str) -> str:
-        """The collector that reads a table; '' if none does."""
-        return next((each.name for each in self._planned if f"..{table}" in each.statement), "")
-
     def stretches(self) -> list[tuple[str, float]]:
         """Each collector with its interval as a multiple of the one without a budget."""
         now = self._monotonic()

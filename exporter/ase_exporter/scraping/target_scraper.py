@@ -29,7 +29,7 @@ from ase_exporter.scraping.dump_intervals import dump_intervals
 from ase_exporter.scraping.module_collector import ModuleCollector
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.sessions.reader import SessionReader
-from ase_exporter.sessions.sources import ENDED, PIPE_TABLE, TEXT
+from ase_exporter.sessions.sources import TEXT
 
 if TYPE_CHECKING:
     from ase_exporter.sysmon.runner import SysmonRunner
@@ -269,15 +269,12 @@ class TargetScraper:
                 result.sessions = reader.last if asked_for_text else reader.last.without_text()
             return
         limit = started + (result.deadline - started) * TIMING.collector_share
-        # The server gives what has ended to a connection once: it must not be taken from a metric.
-        others = next(filter(None, (each.reader_of(PIPE_TABLE) for each in self._collectors.values())), "")
         try:
             result.sessions = reader.take(
                 lambda sql: connection.query(sql, TIMING.limit(limit, self._clock)),
                 self._facts,
                 result.session_groups,
                 limit,
-                {ENDED: f"the collector {others} reads {PIPE_TABLE} on this connection"} if others else {},
             )
         except (TypeError, ValueError, KeyError) as error:
             # What a server answers may not be what its manual says: that costs the sessions, not the scrape.

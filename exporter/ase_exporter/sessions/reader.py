@@ -1,8 +1,7 @@
 """Reads the sources of one target over its connection: at an interval, each failure for itself, less and less often."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ase_exporter.ase.connection import DatabaseError
@@ -11,7 +10,6 @@ from ase_exporter.catalogue.facts import ServerFacts, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.sessions.session import Snapshot, WaitTracker, snapshot_of
 from ase_exporter.sessions.sources import (
-    ENDED,
     MAX_ROWS,
     PROCESSES,
     STATEMENTS,
@@ -20,7 +18,7 @@ from ase_exporter.sessions.sources import (
     plan_sources,
     waiting_spids,
 )
-from ase_exporter.sessions.statements import StatementCost, StatementTracker, perhaps_lost
+from ase_exporter.sessions.statements import StatementCost, StatementTracker
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
 
@@ -71,12 +69,8 @@ class SessionReader:
         facts: ServerFacts,
         groups: Collection[str],
         limit: float = math.inf,
-        refused: Mapping[str, str] = MappingProxyType({}),
     ) -> Snapshot:
-        """Read the sources of these groups, until a limit (monotonic). refused: groups that are not, with the reason.
-
-        Raises DatabaseError without a connection.
-        """
+        """Read the sources of these groups, until a limit (monotonic). Raises DatabaseError without a connection."""
         self._taken = began = self._clock.monotonic()
         self._groups = frozenset(groups)
         at, self.statements = self._clock.time(), 0
@@ -84,8 +78,6 @@ class SessionReader:
             if self._facts is None or facts.server_name != self._facts.server_name:
                 self._tracker.forget()
                 self._waits = WaitTracker()
-            # To a new connection, the server gives statements that have ended again.
-            self._tracker.forget_ended()
             self._plan, self._facts = plan_sources(facts), facts
         rows: dict[str, list[dict[str, Any]]] = {}
         missing: dict[str, str] = {}
@@ -96,10 +88,10 @@ class SessionReader:
             name, group = planned.name, planned.source.group
             if group not in wanted or (name in PROCESSES and any(each in rows for each in PROCESSES)):
                 continue
-            if group in (STATEMENTS, ENDED) and not self._statements_due(began):
-                missing[name] = refused.get(group) or planned.reason
+            if group == STATEMENTS and not self._statements_due(began):
+                missing[name] = planned.reason
                 continue
-            missing[name] = refused.get(group) or self._obstacle(planned, limit)
+            missing[name] = self._obstacle(planned, limit)
             if missing[name]:
                 continue
             try:
@@ -119,11 +111,6 @@ class SessionReader:
         if STATEMENTS in groups and self._statements_due(began):
             self._statements_read = began
             self._found = self._tracker.note(rows, began, at)
-            if "ended_statements" in rows:
-                ended = self._tracker.note_ended(rows["ended_statements"], facts.databases, began, at)
-                self._found += ended
-                if ended:
-                    missing["ended_statements"] = perhaps_lost(rows["ended_statements"], facts.options)
         self.seconds = self._clock.monotonic() - began
         reasons = {name: reason for name, reason in missing.items() if reason}
         self.last = snapshot_of(

@@ -5,7 +5,7 @@ Columns that a version lacks are left out, and so are tables; what is missing ha
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +18,6 @@ MAX_ROWS = 2000
 _KNOWS_TOP = parse_version("12.5.3")
 
 SESSIONS, STATEMENTS, TEXT = "sessions", "statements", "text"
-# Statements that have ended: the server gives each to a connection once.
-ENDED, PIPE_TABLE = "ended", "monSysStatement"
 # What one session has waited for: the group is named after the session, such as `waits 77`.
 WAITS = "waits"
 MAX_WAITING = 10
@@ -41,9 +39,7 @@ class Source:
 
     table: a monitoring table whose columns depend on the version; '' for a system table, whose `sql` is complete.
     more: a column, and what `where` is followed by if the table has it. options: of the server, without which it has
-    no rows. required: how many of its columns it needs. sums: what the server sums, as float, over the rows that are
-    alike in the columns, by name of the result's column, which follow a `Count`; those with most of the first one come
-    first.
+    no rows. required: how many of its columns it needs.
     """
 
     group: str
@@ -54,7 +50,6 @@ class Source:
     more: tuple[str, str] = ("", "")
     options: tuple[str, ...] = ()
     required: int = 2
-    sums: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -113,12 +108,7 @@ def _planned(facts: ServerFacts) -> Iterator[PlannedSource]:
         condition = source.where + (source.more[1] if source.more[0].lower() in known else "")
         parts = _PARTS | {each: _PARTS[each].replace(" spid in", " SPID in") for each in ("blocks", "holds")}
         where = f" where {condition.format(**parts)}" if condition else ""
-        sums, order = "", ""
-        if source.sums:
-            sums = ", count(*)" + "".join(f", sum(convert(float, {each}))" for each in source.sums.values())
-            order = f" group by {spelled} order by {len(columns) + 2} desc"
-            columns = (*columns, "Count", *source.sums)
-        sql = f"select {top}{spelled}{sums} from master..{source.table}{where}{order}"
+        sql = f"select {top}{spelled} from master..{source.table}{where}"
         yield PlannedSource(name, source, columns, "" if reason else sql, reason)
 
 

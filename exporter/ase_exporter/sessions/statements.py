@@ -1,4 +1,4 @@
-"""Statements that cost most between two readings: by procedure or by hash, those that ended also by line. Pure.
+"""Statements that cost most between two readings of the caches: by procedure or by hash. Pure.
 
 Each statement is compared with what it was like before: a bad plan reads more pages in each execution.
 """
@@ -16,26 +16,22 @@ MIN_USES, MARKED = 5.0, 3.0
 # The weight of a new reading in what is usual, and the number of statements of which that is kept.
 _NEW_WEIGHT, _MAX_USUAL = 0.1, 5000
 
-# Where the cost is from: the counters of the caches, or the pipe of statements that ended.
-CACHE, PIPE = "cache", "pipe"
 COSTS = ("uses", "cpu", "elapsed", "reads", "physical_reads")
 _COLUMNS = {
     "cached_statements": ("UseCount", "TotalCpuTime", "TotalElapsedTime", "TotalLIO", "TotalPIO"),
     "cached_procedures": ("ExecutionCount", "CPUTime", "ExecutionTime", "LogicalReads", "PhysicalReads"),
 }
-_ENDED_COLUMNS = ("Count", "CpuTime", "Elapsed", "LogicalReads", "PhysicalReads")
-PIPE_SIZE = "statement pipe max messages"
 _IN_MILLISECONDS = ("cpu", "elapsed")
 
 
 @dataclass(frozen=True, slots=True)
 class StatementCost:
-    """One statement over a window. name: a procedure, with its line if it is from the pipe, or the hash of a statement.
+    """One statement over a window. name: a procedure, or the hash of a statement.
 
     number: of its text in the cache, None of others. window: seconds. uses: executions in it; cpu, elapsed
     (seconds), reads, physical_reads: of all of them, None if the server does not count them. usual_reads, usual_cpu:
     logical reads and CPU seconds of one execution before, None if not known yet. since: Unix time from which on one
-    takes MARKED times as much of either, 0 if it does not. source: CACHE or PIPE.
+    takes MARKED times as much of either, 0 if it does not.
     """
 
     name: str
@@ -50,7 +46,6 @@ class StatementCost:
     usual_reads: float | None = None
     since: float = 0.0
     usual_cpu: float | None = None
-    source: str = CACHE
 
     def each(self, cost: str) -> float | None:
         total: float | None = getattr(self, cost)
@@ -104,26 +99,17 @@ class StatementTracker:
     def __init__(self) -> None:
         self._last: dict[tuple[Any, ...], _Reading] = {}
         self._read_at: float | None = None
-        self._ended_at: float | None = None
-        # Of the procedures of the last reading, by database and id.
-        self._names: dict[tuple[str, int], str] = {}
         self._usual: dict[str, _Usual] = {}
 
     def forget(self) -> None:
         """Forget all readings: another server may answer."""
         self.__init__()  # type: ignore[misc]
 
-    def forget_ended(self) -> None:
-        """What the next reading of the pipe has may have been there before."""
-        self._ended_at = None
-
     def note(
         self, rows: Mapping[str, Iterable[Mapping[str, Any]]], now: float, at: float
     ) -> list[StatementCost]:
         """The most expensive statements since the last reading, by CPU. now: monotonic; at: Unix time."""
         readings = {each.key: each for each in _readings(rows)}
-        for row in rows.get("cached_procedures", ()):
-            self._names[_text(row.get("DBName")), row["ObjectID"]] = _text(row["ObjectName"])
         before, began = self._last, self._read_at
         self._last, self._read_at = readings, now
         if began is None or now <= began:
@@ -132,36 +118,11 @@ class StatementTracker:
         grown = filter(None, (_growth(*pair, now - began) for pair in both))
         return _leading([self._compared(each, at) for each in _by_name(grown)])
 
-    def note_ended(
-        self, rows: Iterable[Mapping[str, Any]], databases: Mapping[int, str], now: float, at: float
-    ) -> list[StatementCost]:
-        """The most expensive statements that ended since the last reading of the pipe, as `note` has them.
-
-        The first reading has what ended before, over a time that is not known: it counts for nothing. databases: names.
-        """
-        began, self._ended_at = self._ended_at, now
-        if began is None or now <= began:
-            return []
-        found = []
-        for row in rows:
-            costs = {cost: row[column] for cost, column in zip(COSTS, _ENDED_COLUMNS, strict=True)}
-            costs |= {cost: costs[cost] / 1000 for cost in _IN_MILLISECONDS if costs[cost] is not None}
-            database = databases.get(row["DBID"], str(row["DBID"]))
-            name = self._ended_name(database, row)
-            found.append(StatementCost(name, database, None, now - began, **costs, source=PIPE))
-        return _leading([self._compared(each, at) for each in _by_name(found)])
-
-    def _ended_name(self, database: str, row: Mapping[str, Any]) -> str:
-        procedure, line = row["ProcedureID"], row["LineNumber"]
-        if procedure:
-            return f"{self._names.get((database, procedure), f'procedure {procedure}')}:{line}"
-        return _hash_name(row["HashKey"]) if row.get("HashKey") else f"batch:{line}"
-
     def _compared(self, found: StatementCost, at: float) -> StatementCost:
         now = {cost: each for cost in _LEAST if (each := found.each(cost)) is not None}
         if not now or found.uses < MIN_USES:
             return found
-        key = f"{found.source} {found.database} {found.name}"
+        key = f"{found.database} {found.name}"
         usual = self._usual.pop(key, None) or _Usual({})
         marked = [cost for cost, each in now.items() if _is_marked(cost, each, usual.of.get(cost))]
         usual.since = (usual.since or at) if marked else 0.0
@@ -176,16 +137,6 @@ class StatementTracker:
         return replace(
             found, usual_reads=usual.of.get("reads"), usual_cpu=usual.of.get("cpu"), since=usual.since
         )
-
-
-def perhaps_lost(rows: Iterable[Mapping[str, Any]], options: Mapping[str, int]) -> str:
-    """That statements may have left the pipe before they were read, in words; '' if none has."""
-    ended, size = sum(row["Count"] for row in rows), options.get(PIPE_SIZE, 0)
-    return (
-        f"perhaps not all: {ended} ended since the last reading, {PIPE_SIZE} is {size}"
-        if ended >= size
-        else ""
-    )
 
 
 def _hash_name(hashkey: int) -> str:
@@ -226,9 +177,9 @@ def _summed(one: StatementCost, other: StatementCost) -> StatementCost:
 
 
 def _by_name(found: Iterable[StatementCost]) -> Iterable[StatementCost]:
-    total: dict[tuple[str, str, str], StatementCost] = {}
+    total: dict[tuple[str, str], StatementCost] = {}
     for each in found:
-        key = each.name, each.database, each.source
+        key = each.name, each.database
         total[key] = _summed(total[key], each) if key in total else each
     return total.values()
 

@@ -215,7 +215,7 @@ def _statements(scene: Scene) -> ScreenTable:
     """Procedures and cached statements by what they cost since the last reading of the caches."""
     found = scene.frame.sample.sessions
     changed = Column("Changed", lambda each: each.change and f"{each.change} since {clock(each.since)}")
-    names = ("cached_procedures", "cached_statements", "ended_statements")
+    names = ("cached_procedures", "cached_statements")
     missing = [found.missing[name] for name in names if name in found.missing] if found else []
     empty = (
         f"Not read: {'; '.join(dict.fromkeys(missing))}"
@@ -227,7 +227,7 @@ def _statements(scene: Scene) -> ScreenTable:
         (*_columns("statements"), changed),
         found.statements if found else (),
         _unless_unread(scene, empty),
-        key=lambda each: f"{each.source} {each.database} {each.name}",
+        key=lambda each: f"{each.database} {each.name}",
         style=lambda each: "bold red" if each.change else "",
         width=scene.width,
     )

@@ -27,7 +27,6 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.pages.render import render
 from ase_exporter.scraping.result import TargetState
 from ase_exporter.sessions.incidents import Incidents
-from ase_exporter.sessions.sources import ENDED, STATEMENTS
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
@@ -220,9 +219,7 @@ class ExporterApp:
     async def sessions(self, target: str, *groups: str) -> ScrapeReply:
         """Who runs what on a target, read now. groups: as `sessions.sources` has them. Raises KeyError, BusyError."""
         deadline = time.monotonic() + self.config.scrape.timeout
-        ended = STATEMENTS in groups and self.config.sessions.ended_statements
-        wanted = frozenset((*groups, *((ENDED,) if ended else ())))
-        request = ScrapeRequest(target, deadline, collectors=OWN_COST, session_groups=wanted)
+        request = ScrapeRequest(target, deadline, collectors=OWN_COST, session_groups=frozenset(groups))
         return await self.pool.scrape(request)
 
     async def host_families(self) -> list[Family]:

@@ -15,13 +15,11 @@ from tests.exporter.simulated import PASSWORD, scrape
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.config import Auth, Module
+from ase_exporter.config import Auth
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_exporter.sessions.reader import RETRY, STATEMENT_INTERVAL, SessionReader
-from ase_exporter.sessions.session import Snapshot, snapshot_of
-from ase_exporter.sessions.sources import ENDED, SESSIONS, STATEMENTS, TEXT, sources, waits_of
-from ase_exporter.sessions.statements import PIPE
+from ase_exporter.sessions.reader import RETRY, SessionReader
+from ase_exporter.sessions.session import snapshot_of
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, sources, waits_of
 
 FACTS = ServerFacts(parse_version("16.0 SP04"), tables_reason="no_role")
 SECRET = "planted7value"
@@ -35,7 +33,7 @@ def storm() -> Iterator[simulated.Simulated]:
 
 def test_a_login_without_mon_role_sees_what_sysprocesses_has(storm: simulated.Simulated) -> None:
     scraper = storm.scraper(Auth(user="nobody", password=PASSWORD))
-    asked = (SESSIONS, STATEMENTS, TEXT, ENDED, waits_of(77))
+    asked = (SESSIONS, STATEMENTS, TEXT, waits_of(77))
     found = scrape(scraper, 60.0, "none", groups=asked).sessions
     scraper.close()
     assert found and found.sessions
@@ -48,7 +46,7 @@ def test_a_login_without_mon_role_sees_what_sysprocesses_has(storm: simulated.Si
 def test_each_version_answers_every_select_that_is_planned(version: str) -> None:
     with simulated.run(version, "storm") as server:
         scraper = server.scraper()
-        asked = (SESSIONS, STATEMENTS, ENDED, waits_of(77))
+        asked = (SESSIONS, STATEMENTS, waits_of(77))
         found = scrape(scraper, 60.0, "none", groups=asked).sessions
         scraper.close()
     assert found and all(" off" in why or "lacks" in why for why in found.missing.values()), found
@@ -93,33 +91,6 @@ def test_a_login_that_may_not_read_syslogshold_sees_the_other_sessions(storm: si
 def test_an_answer_of_another_shape_costs_its_source_alone() -> None:
     found = SessionReader().take(lambda sql: [(1,)], FACTS, [SESSIONS])
     assert found.sessions == () and found.missing["system_processes"] == "unreadable"
-
-
-def test_what_ended_is_not_taken_from_a_collector_and_not_counted_twice(storm: simulated.Simulated) -> None:
-    options = ("statement pipe active", "statement statistics active")
-    with storm.login("sa") as query:
-        for option, value in {**dict.fromkeys(options, 1), "statement pipe max messages": 1000}.items():
-            query(f"exec sp_configure '{option}', {value}")
-    clock = ShiftedClock()
-
-    def ended(scraper: TargetScraper, *collectors: str) -> Snapshot:
-        clock.ahead += STATEMENT_INTERVAL
-        groups = (SESSIONS, STATEMENTS, ENDED)
-        found = scrape(scraper, 60.0 + clock.ahead, *collectors, groups=groups).sessions
-        assert found
-        return found
-
-    scraper = storm.scraper(clock=clock, session_interval=0.0)
-    # What ended before the first reading of a connection ended over a time that is not known.
-    assert not [each for each in ended(scraper, "none").statements if each.source == PIPE]
-    assert [each for each in ended(scraper, "none").statements if each.source == PIPE]
-    scraper.close()
-    assert not [each for each in ended(scraper, "none").statements if each.source == PIPE]
-    scraper.close()
-    counting = storm.scraper(module=Module(collectors={"statement_pipe": True}), clock=clock)
-    missing = ended(counting, "statement_pipe").missing["ended_statements"]
-    assert missing == "the collector statement_pipe reads monSysStatement on this connection"
-    counting.close()
 
 
 def test_a_lost_connection_ends_it() -> None:

@@ -19,11 +19,8 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue.wait_parts import CPU, IDLE, wait_parts
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sessions.blocking import Link, blocking_trees
-from ase_exporter.sessions.reader import STATEMENT_INTERVAL
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.sessions.sources import ENDED, SESSIONS, STATEMENTS, waits_of
-from ase_exporter.sessions.statements import MAX_EACH
-from ase_exporter.sessions.statements import PIPE as PIPE_SOURCE
+from ase_exporter.sessions.sources import SESSIONS, waits_of
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.model import processes as model
 from ase_simulator.model.processes import Process, process_snapshot
@@ -33,8 +30,6 @@ from ase_simulator.model.waits import classes, events
 from ase_simulator.simulation import simulation
 
 LOADS, STEP, SEED = 20, 120, 35
-# Statements that the pipe holds.
-PIPE = 3000
 IDLE_EVENT = 250
 # Every so many loads, the waits of so many sessions are compared.
 APART, PICKED = 4, 5
@@ -62,7 +57,6 @@ def server_under_load(
 ) -> Iterator[tuple[SimulatedServer, Running, TargetScraper]]:
     """A server whose time the test moves, one step for each load, and a scraper of it."""
     content = load_yaml((SCENARIOS / "storm.yaml").read_text())
-    content["options"] |= {"statement pipe active": 1, "statement pipe max messages": PIPE}
     content["steps"] = [
         {"name": f"load {number}", "seconds": STEP, "workload": each} for number, each in enumerate(loads())
     ]
@@ -207,35 +201,3 @@ def waited(server: SimulatedServer, run: Running, spid: int) -> dict[int, float]
 def waited_in_all(server: SimulatedServer, spid: int) -> float:
     (row,) = [each for each in TABLES["monProcessActivity"](server.world) if each["SPID"] == spid]
     return float(str(row["WaitTime"])) / 1000
-
-
-def test_statements_that_ended_are_those_of_the_pipe(tmp_path: Path) -> None:
-    clock = ShiftedClock()
-    with server_under_load(tmp_path, clock) as (server, run, scraper):
-        seen: set[tuple[Any, ...]] = set()
-        whole = 0
-        for number in range(LOADS):
-            run.ask(partial(server.world.clock.advance, STEP - 11 if number else STEP / 2))
-            for part in range(2):
-                run.ask(partial(server.world.clock.advance, 0.2 if part else 10))
-                clock.ahead += STATEMENT_INTERVAL
-                found = snapshot(scraper, STATEMENTS, ENDED, seconds=60.0 + clock.ahead)
-                rows = run.ask(lambda: list(TABLES["monSysStatement"](server.world)))
-                fresh = [row for row in rows if (row["SPID"], row["BatchID"]) not in seen]
-                seen = {(row["SPID"], row["BatchID"]) for row in rows}
-            if "ended_statements" in found.missing:
-                assert len(fresh) >= PIPE, found.missing
-                continue
-            whole += 1
-            procedures = run.ask(lambda: list(TABLES["monCachedProcedures"](server.world)))
-            names = {each["ObjectID"]: each["ObjectName"] for each in procedures}
-            reads, uses = Counter[str](), Counter[str]()
-            for row in fresh:
-                of_procedure = f"{names.get(row['ProcedureID'])}:{row['LineNumber']}"
-                name = of_procedure if row["ProcedureID"] else f"#{row['HashKey'] & 0xFFFFFFFF:08x}"
-                reads[name] += row["LogicalReads"]
-                uses[name] += 1
-            shown = {each.name: each for each in found.statements if each.source == PIPE_SOURCE}
-            assert {each.reads for each in shown.values()} >= set(sorted(reads.values())[-MAX_EACH:])
-            assert all((each.uses, each.reads) == (uses[name], reads[name]) for name, each in shown.items())
-    assert whole > LOADS / 2
