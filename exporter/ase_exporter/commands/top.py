@@ -50,10 +50,10 @@ def top(
     logs.configure("text", "error")
     feed: LiveFeed | ReplayFeed
     if replay is None:
-        interval = _checked(ONCE_INTERVAL if once and interval is None else interval or INTERVAL)
+        pause = _checked(interval if interval is not None else ONCE_INTERVAL if once else INTERVAL)
         loaded, chosen = choose_targets(load_config(config_file), targets or (), user, password)
         groups = (SESSIONS, STATEMENTS, *([TEXT] if sql else ()))
-        feed = LiveFeed(_samplers(loaded, chosen, interval, record, groups), seconds_per_spin)
+        feed = LiveFeed(_samplers(loaded, chosen, pause, record, groups), seconds_per_spin)
     elif targets or record:
         raise UserError(
             "--replay: shows a file and no server; expected neither --target nor --record with it"
@@ -126,7 +126,8 @@ def _show(feed: Feed) -> None:
     logging.getLogger().handlers[:] = [logging.NullHandler()]
     if _terminal_is_known() and curses.tigetnum("colors") < 8:
         os.environ["NO_COLOR"] = "1"
-    TopApp(feed, glyphs(sys.stdout.encoding)).run()
+    if failed := TopApp(feed, glyphs(sys.stdout.encoding)).run():
+        raise failed
 
 
 def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:

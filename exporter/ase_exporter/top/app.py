@@ -18,8 +18,9 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import DataTable, Input, Static
 
+from ase_exporter.errors import UserError
 from ase_exporter.top import detail, view
-from ase_exporter.top.feed import Feed
+from ase_exporter.top.feed import Delivered, Feed
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.plain import padded, table_lines
@@ -58,8 +59,11 @@ class NewFrame(Message):
         self.frame = frame
 
 
-class TopApp(App[None]):
-    """Shows the frames of a feed. characters: those that the terminal can show."""
+class TopApp(App[UserError]):
+    """Shows the frames of a feed. Returns why no more of them came, unless the user has left.
+
+    characters: those that the terminal can show.
+    """
 
     CSS_PATH = "screen.css"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -119,9 +123,12 @@ class TopApp(App[None]):
     def on_unmount(self) -> None:
         self._feed.stop()
 
-    def _deliver(self, new: Frame) -> None:
+    def _deliver(self, new: Delivered) -> None:
         """Called on the feed's threads."""
-        self.post_message(NewFrame(new))
+        if isinstance(new, UserError):
+            self.call_later(self.exit, new)
+        else:
+            self.post_message(NewFrame(new))
 
     def on_new_frame(self, message: NewFrame) -> None:
         """Keep a frame, and show it unless the screen is paused."""
@@ -220,6 +227,9 @@ class TopApp(App[None]):
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Go into a server, a spinlock or a cache."""
         key = str(event.row_key.value)
+        if not key:
+            # A line that is no row: nothing is known, or so many more rows.
+            return
         if self._target is None:
             self._target = key
             self._show(to_top=True)

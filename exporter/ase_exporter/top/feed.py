@@ -1,10 +1,12 @@
 """Feeds: where frames come from, live or recorded, for scripts and for the screen, and the evidence for advice."""
 
+import logging
 import queue
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from ase_exporter.diagnosis.diagnose import STARTING
 from ase_exporter.errors import UserError
 from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.sampling import COLLECTORS, CollectorChoice, TargetSampler
+
+log = logging.getLogger(__name__)
 
 # Seconds beyond the timeouts of two scrapes after which a driver that does not return is given up.
 SLACK = 5.0
@@ -31,6 +35,11 @@ ADVICE = CollectorChoice(dict.fromkeys((*COLLECTORS, *MORE), 0.0), 200)
 ADVICE_TIMEOUT = 60.0
 
 
+# What a feed delivers: a frame, or in its place why no more of them come.
+Delivered = Frame | UserError
+Deliver = Callable[[Delivered], None]
+
+
 class Feed:
     """Frames of one or more servers.
 
@@ -42,7 +51,7 @@ class Feed:
     interval: float
     is_live = True
 
-    def start(self, deliver: Callable[[Frame], None]) -> None:
+    def start(self, deliver: Deliver) -> None:
         """Start sampling; `deliver` is called on other threads."""
         raise NotImplementedError
 
@@ -76,7 +85,7 @@ class LiveFeed(Feed):
         """Seconds that the first two samples take at most."""
         return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
 
-    def start(self, deliver: Callable[[Frame], None]) -> None:
+    def start(self, deliver: Deliver) -> None:
         for sampler in self._samplers:
             name, given = f"top {sampler.target.name}", (sampler, deliver)
             # A daemon: a driver that hangs must not keep the process from ending.
@@ -89,15 +98,28 @@ class LiveFeed(Feed):
         for thread in self.threads:
             thread.join(max(0.0, end - time.monotonic()))
 
-    def _run(self, sampler: TargetSampler, deliver: Callable[[Frame], None]) -> None:
+    def _run(self, sampler: TargetSampler, deliver: Deliver) -> None:
         framer = Framer(self._seconds_per_spin)
-        while not self._stopped.is_set():
-            due = time.monotonic() + sampler.interval
-            deliver(framer.frame(sampler.take()))
-            # After a scrape that took longer than the interval, the server gets a pause of half as long.
-            late = time.monotonic() - due
-            self._stopped.wait(max(-late, late / 2))
+        with reported(sampler.target.name, deliver):
+            while not self._stopped.is_set():
+                due = time.monotonic() + sampler.interval
+                deliver(framer.frame(sampler.take()))
+                # After a scrape that took longer than the interval, the server gets a pause of half as long.
+                late = time.monotonic() - due
+                self._stopped.wait(max(-late, late / 2))
         sampler.close()
+
+
+@contextmanager
+def reported(target: str, deliver: Deliver) -> Iterator[None]:
+    """Deliver an error that ends the block: nobody else would learn that no more frames come."""
+    try:
+        yield
+    except UserError as error:
+        deliver(error)
+    except Exception as error:
+        log.exception("target %s", target)
+        deliver(UserError(f"target {target}: unexpected {type(error).__name__}, see the log"))
 
 
 def first_frames(feed: LiveFeed) -> list[Frame]:
@@ -116,12 +138,16 @@ def first_frames(feed: LiveFeed) -> list[Frame]:
 
 
 def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:
-    """All frames as they come, until the caller stops. Raises UserError after `timeout` seconds without one."""
-    incoming: queue.Queue[Frame] = queue.Queue()
+    """All frames as they come, until the caller stops. Raises UserError after `timeout` seconds without one, and in
+    place of a frame that cannot be made."""
+    incoming: queue.Queue[Delivered] = queue.Queue()
     feed.start(incoming.put)
     try:
         while True:
-            yield incoming.get(timeout=timeout)
+            found = incoming.get(timeout=timeout)
+            if isinstance(found, UserError):
+                raise found
+            yield found
     except queue.Empty:
         raise UserError("top: the driver did not return in time") from None
     finally:

@@ -1,7 +1,7 @@
 """Records what top reads, in the format of captures, and shows such a file again (docs/capture.md)."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.sessions.reader import SessionReader
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import STATEMENTS, groups_in
-from ase_exporter.top.feed import Feed
+from ase_exporter.top.feed import Deliver, Feed, reported
 from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.samples import SESSION_ROWS, ChangeLog, Sample, Tracker
 from ase_exporter.top.sampling import SCREEN
@@ -204,7 +204,7 @@ class ReplayFeed(Feed):
         self._going.set()
         self._thread: threading.Thread | None = None
 
-    def start(self, deliver: Callable[[Frame], None]) -> None:
+    def start(self, deliver: Deliver) -> None:
         self._thread = threading.Thread(target=self._run, args=[deliver], name="top replay", daemon=True)
         self._thread.start()
 
@@ -230,7 +230,11 @@ class ReplayFeed(Feed):
             sample = replayer.sample(statements)
             yield sample, framer.frame(sample)
 
-    def _run(self, deliver: Callable[[Frame], None]) -> None:
+    def _run(self, deliver: Deliver) -> None:
+        with reported(self._target, deliver):
+            self._play(deliver)
+
+    def _play(self, deliver: Deliver) -> None:
         before: float | None = None
         for each in self.frames():
             if before is not None:

@@ -1,8 +1,12 @@
 """What the diagnosis says of states whose truth is known."""
 
+from pathlib import Path
+
 import pytest
 from tests.exporter.diagnosis.states import State, generated
 
+from ase_exporter.assets import load_yaml
+from ase_exporter.diagnosis import catalogue as catalogue_module
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, catalogue, threshold
 from ase_exporter.diagnosis.diagnose import (
     NOT_COMPARED,
@@ -242,3 +246,11 @@ def test_every_name_in_the_catalogue_exists() -> None:
             for bounds in limits.values():
                 for limit in (bounds.at_least, bounds.at_most):
                     assert limit is None or threshold(limit) >= 0
+
+
+def test_a_step_with_a_comma_is_one_step() -> None:
+    """In a list on one line, a comma outside of quotes would begin another step."""
+    text = Path(catalogue_module.__file__).with_name("findings.yaml").read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines() if line.lstrip().startswith("next: [")]
+    assert lines
+    assert [line for line in lines if len(load_yaml(line)["next"]) != 1] == []

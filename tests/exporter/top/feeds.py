@@ -1,6 +1,6 @@
 """A feed whose frames the test hands over, and frames of simulated servers to hand over."""
 
-from collections.abc import Callable
+import queue
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from tests.exporter.top.watching import one_step, watched
 
 from ase_exporter.changes.change import Change
-from ase_exporter.top.feed import Feed
+from ase_exporter.top.feed import Deliver, Delivered, Feed
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.samples import Sample
 
@@ -25,23 +25,33 @@ class HandFed(Feed):
 
     def __init__(self, *targets: str) -> None:
         self.targets = list(targets)
-        self._deliver: Callable[[Frame], None] = lambda new: None
+        self._deliver: Deliver = lambda new: None
         self.stopped = False
         self.looked_at: int | None = None
 
     def look_at(self, target: str, spid: int | None) -> None:
         self.looked_at = spid
 
-    def start(self, deliver: Callable[[Frame], None]) -> None:
+    def start(self, deliver: Deliver) -> None:
         self._deliver = deliver
 
     def stop(self) -> None:
         self.stopped = True
 
-    def feed(self, *frames: Frame) -> None:
+    def feed(self, *frames: Delivered) -> None:
         """Hand frames over, as a sampler's thread would."""
         for each in frames:
             self._deliver(each)
+
+
+def into(shown: "queue.Queue[Frame]") -> Deliver:
+    """Puts all frames into a queue; there must be no error among them."""
+
+    def deliver(new: Delivered) -> None:
+        assert isinstance(new, Frame)
+        shown.put(new)
+
+    return deliver
 
 
 @cache

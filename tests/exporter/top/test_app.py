@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
 from ase_exporter.ase.text import decoder
+from ase_exporter.errors import UserError
 from ase_exporter.sessions.blocking import blocking_trees
 from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.top.app import HELP, TopApp
@@ -31,7 +32,7 @@ SERVER = "ONE"
 class Screen:
     """What is on the terminal."""
 
-    def __init__(self, app: TopApp, pilot: Pilot[None], feed: HandFed) -> None:
+    def __init__(self, app: TopApp, pilot: Pilot[UserError], feed: HandFed) -> None:
         self.app, self.feed = app, feed
         self._pilot = pilot
 
@@ -121,6 +122,23 @@ async def test_each_part_has_a_key_and_fits_the_smallest_terminal_and_tab_goes_t
         assert first.split()[0] == (table.rows[0].cells[0] if table.rows else table.empty).split()[0]
         await screen.press("tab")
     assert screen.app._part == next(iter(SECTIONS))
+
+
+@pytest.mark.parametrize("part", ["4", "5"])
+async def test_enter_on_a_line_that_is_no_row_does_nothing(screen: Screen, part: str) -> None:
+    """On an idle server nobody is blocked, and no session is at work."""
+    await screen.show(recorded("idle")[-1])
+    await screen.press(part)
+    before = screen.lines
+    await screen.press("enter")
+    assert screen.lines == before and screen.feed.looked_at is None
+
+
+async def test_an_error_in_place_of_a_frame_ends_the_screen(screen: Screen) -> None:
+    error = UserError("target ONE: unexpected KeyError, see the log")
+    screen.feed.feed(error)
+    await screen.press("space")
+    assert screen.app.return_value is error
 
 
 async def test_sorting_by_a_column_and_reversing_it(screen: Screen) -> None:

@@ -2,21 +2,25 @@
 
 import json
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.exporter.clocks import ShiftedClock, opener
 from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.top.feeds import into
 from tests.exporter.top.watching import catalogue
 from tests.planted import DATABASE
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Config, Scrape, Target
-from ase_exporter.top.feed import LiveFeed
-from ase_exporter.top.frames import Frame, frame
+from ase_exporter.errors import UserError
+from ase_exporter.top.feed import LiveFeed, frames
+from ase_exporter.top.frames import Frame, Framer, frame
 from ase_exporter.top.plain import as_json
 from ase_exporter.top.samples import Sample
 from ase_exporter.top.sampling import TargetSampler
@@ -141,10 +145,10 @@ def test_one_collector_that_fails_costs_its_part_alone(
 
 
 def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated, sampler_of: Make) -> None:
-    frames: queue.Queue[Frame] = queue.Queue()
+    shown: queue.Queue[Frame] = queue.Queue()
     feed = LiveFeed([sampler_of(interval=0.05)])
-    feed.start(frames.put)
-    found = [frames.get(timeout=60) for _ in range(4)]
+    feed.start(into(shown))
+    found = [shown.get(timeout=60) for _ in range(4)]
     feed.stop()
     feed.threads[0].join(60)
     server.drained()
@@ -155,3 +159,17 @@ def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated,
     content = json.loads(as_json(found[0]))
     assert content["cpu_busy"] is None and content["spinning"] is None and content["hottest"] is None
     assert content["error"] is None and content["state"] == "starting"
+
+
+def test_a_frame_that_cannot_be_made_is_a_line_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Frame:
+        raise KeyError("spid")
+
+    monkeypatch.setattr(Framer, "frame", broken)
+    closed = threading.Event()
+    sampler: Any = SimpleNamespace(
+        target=SimpleNamespace(name="ONE"), interval=0.0, take=lambda: None, close=closed.set
+    )
+    with pytest.raises(UserError, match=r"^target ONE: unexpected KeyError, see the log$"):
+        next(frames(LiveFeed([sampler]), 10.0))
+    assert closed.wait(10)

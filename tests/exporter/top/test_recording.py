@@ -11,6 +11,7 @@ import pytest
 from tests.exporter.capture.recorded import SPEED
 from tests.exporter.capture.recorded import record as record_capture
 from tests.exporter.commands.command_line import Run
+from tests.exporter.top.feeds import into
 from tests.exporter.top.watching import catalogue, one_step, watched
 
 from ase_exporter.capture import stream
@@ -207,7 +208,7 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
     recorded(path, "idle", 2.0, 2.0, 2.0)
     feed, shown = ReplayFeed(path, catalogue(), interval=0.01), queue.Queue[Frame]()
     feed.pause(True)
-    feed.start(shown.put)
+    feed.start(into(shown))
     first = shown.get(timeout=60)
     with pytest.raises(queue.Empty):
         shown.get(timeout=0.2)
