@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import scrape, scraper_of
 from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
 from tests.simulator.tds.running import Running, running
@@ -52,9 +51,7 @@ def loads() -> list[dict[str, Any]]:
 
 
 @contextmanager
-def server_under_load(
-    directory: Path, clock: ShiftedClock | None = None
-) -> Iterator[tuple[SimulatedServer, Running, TargetScraper]]:
+def server_under_load(directory: Path) -> Iterator[tuple[SimulatedServer, Running, TargetScraper]]:
     """A server whose time the test moves, one step for each load, and a scraper of it."""
     content = load_yaml((SCENARIOS / "storm.yaml").read_text())
     content["steps"] = [
@@ -65,15 +62,15 @@ def server_under_load(
     (server,) = load_scenario(str(file), speed=0, seed=SEED)
     assert isinstance(server, SimulatedServer)
     with running(lambda: simulation(server, None, HOST, 0)) as run:
-        scraper = scraper_of((HOST, run.port), AUTH, session_interval=0.0, clock=clock)
+        scraper = scraper_of((HOST, run.port), AUTH, session_interval=0.0)
         try:
             yield server, run, scraper
         finally:
             scraper.close()
 
 
-def snapshot(scraper: TargetScraper, *groups: str, seconds: float = 60.0) -> Snapshot:
-    result = scrape(scraper, seconds, "none", groups=groups or (SESSIONS,))
+def snapshot(scraper: TargetScraper, *groups: str) -> Snapshot:
+    result = scrape(scraper, 60.0, "none", groups=groups or (SESSIONS,))
     assert result.sessions is not None, result.summary.error
     return result.sessions
 
