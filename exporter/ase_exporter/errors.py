@@ -21,7 +21,7 @@ class UserError(AseExporterError):
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
-        self.lines = tuple(str(self).split("\n"))
+        self.lines = tuple(map(redact, lines))
 
 
 class MissingExtraError(UserError):
