@@ -205,9 +205,7 @@ def test_the_installed_code_is_the_wheels(bin_directory: Path) -> None:
     assert all(path.startswith(str(bin_directory.parent)) for path in where.stdout.split()), where.stdout
 
 
-@pytest.mark.parametrize(
-    "command", ["rules", "rules --set data_cache=0.15", "mixin", "dashboards", "sql", "config"]
-)
+@pytest.mark.parametrize("command", ["rules", "rules --set data_cache=0.15", "dashboards", "sql", "config"])
 def test_the_wheel_alone_writes_its_files(exporter_alone: Path, tmp_path: Path, command: str) -> None:
     written = run(exporter_alone, "ase-exporter", *command.split(), "--output", str(tmp_path))
     assert written.returncode == 0, written.stderr
@@ -216,9 +214,9 @@ def test_the_wheel_alone_writes_its_files(exporter_alone: Path, tmp_path: Path, 
 
 def test_the_wheel_alone_reads_a_server(exporter_alone: Path, simulator_port: int) -> None:
     environment = {"ASE_HOST": "127.0.0.1", "ASE_USER": "monitor", "ASE_PASSWORD": "secret"}
-    probe = run(exporter_alone, "ase-exporter", "probe", ASE_PORT=str(simulator_port), **environment)
-    assert probe.returncode == 0, probe.stderr
-    assert "\nase_up 1" in probe.stdout
+    top = run(exporter_alone, "ase-exporter", "top", "--once", ASE_PORT=str(simulator_port), **environment)
+    assert top.returncode == 0, top.stderr
+    assert "busy" in top.stdout
 
 
 def scraped(port: str) -> str:

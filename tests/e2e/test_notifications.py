@@ -315,5 +315,4 @@ def test_a_chat_message_reads_well(tmp_path: Path) -> None:
     assert lines[3:] == [
         "  graph:   http://grafana/d/x",
         "  runbook: http://runbooks/x.md",
-        "  who:     ase-exporter incidents --state-dir DIR --target prod1",
     ]

@@ -102,7 +102,7 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
             environments = [dict(process.environ()) for process in running.processes()]
             assert {environment.pop("PLANTED") for environment in environments} == {IN_ENVIRONMENT}
             seen += [" ".join(environment.values()) for environment in environments]
-        for command in ("check", "probe"):
+        for command in ("check", "advise"):
             ended = subprocess.run(
                 [sys.executable, "-m", "ase_exporter", command, f"--config.file={file}", "--target=inline"],
                 capture_output=True,

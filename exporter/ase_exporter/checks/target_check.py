@@ -228,7 +228,7 @@ class TargetCheck:
             if facts.cluster:
                 self._query(CLUSTER_SETUP)
             return facts
-        except DatabaseError as error:
+        except (DatabaseError, UserError) as error:
             raise UserError(f"target {self._target.name}: {error}") from error
 
     def _misspelt(

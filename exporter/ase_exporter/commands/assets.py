@@ -1,4 +1,4 @@
-"""`ase-exporter rules|mixin|dashboards|sql|config`: write files that ship with the exporter into a directory."""
+"""`ase-exporter rules|dashboards|sql|config`: write files that ship with the exporter into a directory."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +9,6 @@ from ase_exporter.errors import UserError
 
 def rules(directory: Path, interval: float = 15.0, settings: list[str] | None = None) -> None:
     _write(directory, rule_texts(interval, settings))
-
-
-def mixin(directory: Path, interval: float = 15.0, settings: list[str] | None = None) -> None:
-    from ase_exporter.rules.mixin import mixin_files
-
-    _write(directory, mixin_files(rule_texts(interval, settings)))
 
 
 def dashboards(directory: Path) -> None:

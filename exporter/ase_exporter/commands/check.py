@@ -9,8 +9,8 @@ from ase_exporter import config
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.checks.capture_report import capture_report
 from ase_exporter.checks.check_output import print_check
+from ase_exporter.checks.exposures import open_files_and_logins
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
-from ase_exporter.commands.exposures import exposures
 from ase_exporter.commands.options import choose_targets, config_path, end_if_stuck
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
@@ -25,7 +25,6 @@ def check(
     targets: list[str] | None = None,
     user: str | None = None,
     password: bool = False,
-    deployment: bool = False,
     offline: bool = False,
     sql: bool = False,
     everything: bool = False,
@@ -39,13 +38,6 @@ def check(
         return
     config_file = config_path(config_file)
     loaded = config.load(config_file) if config_file else config.from_environment()
-    if deployment:
-        for line in (found := list(exposures(loaded, config_file))):
-            print(one_line(line))
-        if found:
-            raise typer.Exit(1)
-        print("Nothing is open that could be closed.")
-        return
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     problems += _unknown_collectors(loaded, catalogue)
     if problems:
@@ -54,6 +46,7 @@ def check(
         if sql:
             raise UserError("--sql: the statements depend on the server: expected no --offline with it")
         print(_summary(config_file, loaded, catalogue))
+        _print_exposures(loaded, config_file)
         return
     end_if_stuck()
     loaded, chosen = choose_targets(loaded, targets or (), user, password)
@@ -76,10 +69,19 @@ def check(
                 print(report)
             elif isinstance(report, TargetReport):
                 print_check(report)
+    if not sql:
+        _print_exposures(loaded, config_file)
     if lines := [line for each in reports if isinstance(each, UserError) for line in each.lines]:
         raise UserError(*lines)
     if any(isinstance(each, TargetReport) and not each.is_good for each in reports):
         raise typer.Exit(1)
+
+
+def _print_exposures(loaded: Config, file: Path | None) -> None:
+    if lines := list(open_files_and_logins(loaded, file)):
+        print("\nOpen to others:")
+        for line in lines:
+            print(f"  {one_line(line)}")
 
 
 def _unknown_collectors(loaded: Config, catalogue: Catalogue) -> list[str]:

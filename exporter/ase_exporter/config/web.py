@@ -1,5 +1,6 @@
 """Settings of the web configuration file: TLS, headers and users, in the format of Prometheus's exporter-toolkit."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -96,3 +97,11 @@ class WebSettings(Strict):
     tls_server_config: TlsServer | None = None
     http_server_config: HttpServer = field(default_factory=HttpServer)
     basic_auth_users: Mapping[str, BcryptHash] = field(default_factory=dict, repr=False)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody on the network reaches a host. An empty one is every address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -116,7 +116,7 @@ class Incidents:
         """The one of that id. Raises UserError if there is none, or its file is damaged."""
         path = self._folder / f"{name}.json"
         if not _NAME.fullmatch(path.name) or path not in self._files():
-            raise UserError("no such incident is kept; ase-exporter incidents lists them")
+            raise UserError("no such incident is kept; /incidents lists them")
         return self._read(path)
 
     def _files(self) -> list[Path]:

@@ -70,9 +70,7 @@ class IncidentKeeper:
             first = await self._read(target)
             name = await asyncio.to_thread(self.kept().keep, target, finding, first, {})
             log.info("target %s: incident %s is kept: %s", target, name, finding)
-            text = (
-                f"{redact(finding)}: incident {name} (ase-exporter incidents, or /incidents of the exporter)"
-            )
+            text = f"{redact(finding)}: incident {name} (/incidents of the exporter)"
             await self._annotate(
                 Change(new_id(), target, ANNOTATION, text, "", "", first.at, source="incident", tags=(TAG,))
             )

@@ -16,6 +16,7 @@ from ase_exporter import malloc
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.auth import BasicAuth
+from ase_exporter.web.open_endpoints import open_endpoints
 from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol, max_connections
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import WriteAccess
@@ -78,6 +79,8 @@ def run(
     loaded = load()
     web_config = WebConfig(web_config_file)
     listener = listen(listen_address)
+    for line in open_endpoints(listen_address, web_config.settings(), access):
+        log.warning("%s", line)
     _allow_many_descriptors()
     malloc.settle()
     asyncio.run(_serve(load, loaded, listener, web_config, state_directory, access))

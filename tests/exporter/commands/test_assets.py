@@ -1,15 +1,10 @@
 """`ase-exporter rules|dashboards|sql|config` writes what the repository maintains."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-import _jsonnet
 import pytest
 from tests.exporter.commands.command_line import Run
 from tests.paths import REPOSITORY
-
-from ase_exporter.assets import load_yaml
 
 
 @pytest.mark.parametrize(
@@ -65,53 +60,3 @@ def test_thresholds_fit_an_interval_too(run: Run, tmp_path: Path) -> None:
     text = (tmp_path / "spinlocks.alerts.yaml").read_text()
     assert "irate(ase_spinlock_waits_total[4m])" in text
     assert '{class="data_cache"} > 0.2' in text
-
-
-def evaluated(directory: Path, snippet: str) -> Any:
-    """What a Jsonnet expression gives, with `mixin` for the written mixin."""
-    source = f"local mixin = import 'mixin.libsonnet'; {snippet}"
-    return json.loads(_jsonnet.evaluate_snippet("test", source, jpathdir=[str(directory)]))
-
-
-def test_the_mixin_holds_the_rules_and_the_dashboards(run: Run, tmp_path: Path) -> None:
-    directory = tmp_path / "vendor" / "ase-exporter"
-    result = run("mixin", "--output", str(directory))
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines() == sorted(map(str, filter(Path.is_file, directory.rglob("*"))))
-    rules = [
-        group
-        for path in sorted((REPOSITORY / "alerts" / "rules").iterdir())
-        for group in load_yaml(path.read_text())["groups"]
-    ]
-    recorded = evaluated(directory, "mixin.prometheusRules")["groups"]
-    alerting = evaluated(directory, "mixin.prometheusAlerts")["groups"]
-    assert {group["name"]: group for group in recorded + alerting} == {
-        group["name"]: group for group in rules
-    }
-    assert not any("alert" in rule for group in recorded for rule in group["rules"])
-    assert all(any("alert" in rule for rule in group["rules"]) for group in alerting)
-    dashboards = evaluated(directory, "mixin.grafanaDashboards")
-    assert dashboards == {
-        path.name: json.loads(path.read_text()) for path in (REPOSITORY / "dashboards" / "json").iterdir()
-    }
-
-
-def test_mixins_are_combined_and_patched(run: Run, tmp_path: Path) -> None:
-    assert run("mixin", "--output", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
-    other = (
-        "{prometheusAlerts+:: {groups+: [{name: 'other', rules: []}]}, grafanaDashboards+:: {'o.json': {}}}"
-    )
-    names = evaluated(tmp_path, f"[group.name for group in ({other} + mixin).prometheusAlerts.groups]")
-    assert {"other", "ase_spinlock_alerts"} < set(names)
-    assert "o.json" in evaluated(tmp_path, f"std.objectFieldsAll(({other} + mixin).grafanaDashboards)")
-    patched = evaluated(
-        tmp_path, "(mixin + {grafanaDashboards+:: {'ase-fleet.json'+: {timezone: 'utc'}}}).grafanaDashboards"
-    )
-    assert (patched["ase-fleet.json"]["timezone"], patched["ase-fleet.json"]["uid"]) == ("utc", "ase-fleet")
-    (group,) = (
-        group
-        for group in evaluated(tmp_path, "mixin.prometheusAlerts")["groups"]
-        if group["name"] == "ase_spinlock_alerts"
-    )
-    assert any("> 0.2" in rule["expr"] and "[4m]" not in rule["expr"] for rule in group["rules"])
-    assert any("[4m]" in rule["expr"] for rule in group["rules"])

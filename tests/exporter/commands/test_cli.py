@@ -50,7 +50,7 @@ def test_each_of_several_problems_is_a_line(run: Run, monkeypatch: pytest.Monkey
 def test_without_a_command_the_help_is_printed(run: Run) -> None:
     result = run()
     assert result.returncode == 2
-    assert "serve" in result.stdout and "probe" in result.stdout
+    assert "serve" in result.stdout and "check" in result.stdout
 
 
 def test_an_exit_code_of_a_command_is_kept(run: Run, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_a_driver_that_cannot_be_loaded_is_named(tmp_path: Path, drivers: str, e
         "ASE_USER": "monitor",
         "ASE_PASSWORD": "unused",
     }
-    command = [sys.executable, "-m", "ase_exporter", "probe"]
+    command = [sys.executable, "-m", "ase_exporter", "check"]
     result = subprocess.run(command, capture_output=True, text=True, env=environment)
     line = expected.format(drivers=tmp_path / "odbcinst.ini")
     assert result.returncode == 2

@@ -18,13 +18,11 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.change import Change
 from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
-from ase_exporter.commands import incidents
 from ase_exporter.commands.changes import print_table
 from ase_exporter.compare.report import terminal
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.report import print_hugepages
-from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
@@ -69,12 +67,6 @@ def print_changes() -> None:
     print_table([Change("id", *words, who="dba_of_the_trading_floor", tags=("maintenance",)).json()])
 
 
-def print_incidents() -> None:
-    sessions = [{"spid": 21, "doing": "lock", "seconds": 12.5, "login": "batch", "object": f"{LONG}..orders"}]
-    content = {"target": LONG, "finding": "BLOCKED", "time": "2026-05-12T09:30:15Z", "sessions": sessions}
-    PlainConsole().print(*incidents._one(Incident("20260512T093015Z-PROD_1", content)), sep="\n")
-
-
 def print_top(*frames: Frame) -> None:
     PlainConsole().print(*plain.report(frames, ASCII), sep="\n")
 
@@ -90,7 +82,6 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "check": lambda: print_check(checked()),
     "compare": lambda: PlainConsole().print(terminal(RESULT, everything=True)),
     "hugepages": lambda: print_hugepages(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40),
-    "incidents": print_incidents,
     "sysmon parse": lambda: print_report(parsed(1)),
     "sysmon diff": print_comparison_of_reports,
     "top --once": lambda: print_top(frame()),

@@ -1,4 +1,4 @@
-"""Incidents: kept once when a finding begins, bounded, without text of statements, and shown by the command."""
+"""Incidents: kept once when a finding begins, bounded, without text of statements."""
 
 import asyncio
 import json
@@ -10,7 +10,6 @@ from tests.exporter.clocks import ShiftedClock
 from tests.exporter.web.test_session_routes import SNAPSHOT
 
 from ase_exporter.changes.change import Change
-from ase_exporter.commands.incidents import incidents as show
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.sessions.incidents import FOLDER, Incidents
@@ -131,31 +130,3 @@ def test_a_server_that_does_not_answer_leaves_none(tmp_path: Path, caplog: pytes
     asyncio.run(kept(server, tmp_path, "GONE", "DOWN", "DOWN"))
     assert not (tmp_path / FOLDER).exists() and not server.annotations
     assert "DOWN: the incident is not kept, or not whole: no route" in caplog.text
-
-
-def test_the_command_lists_and_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show(tmp_path)
-    assert "No incident is kept" in capsys.readouterr().out
-    content = {"account": {"lock": 4.5}, "next": {"BLOCKED": ["kill it"]}, "later": {"log": 3}}
-    name = Incidents(tmp_path, 9).keep("ONE", "BLOCKED", SNAPSHOT, content)
-    show(tmp_path)
-    listed = " ".join(capsys.readouterr().out.split())
-    assert name in listed and "2 lock, 1 cpu" in listed
-    show(tmp_path, name)
-    shown = " ".join(capsys.readouterr().out.split())
-    for part in (
-        "BLOCKED",
-        "lock 4.5 s/s",
-        "Next: kill it",
-        "shop..stock",
-        "new_order",
-        "40 -> 900 reads each",
-        "A minute later: 3 log",
-    ):
-        assert part in shown
-    show(tmp_path, name, as_json=True)
-    assert json.loads(capsys.readouterr().out)["target"] == "ONE"
-    show(tmp_path, target="TWO")
-    assert "No incident is kept" in capsys.readouterr().out
-    with pytest.raises(UserError, match="expected the directory"):
-        show(tmp_path / "none")
