@@ -10,6 +10,7 @@ from ase_exporter.host import kernel
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.perf import PerfCollector
 from ase_exporter.host.process import ProcessCollector
+from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome, outcome_families
@@ -18,13 +19,16 @@ log = logging.getLogger(__name__)
 
 
 class HostCollectors:
-    """The collectors that the configuration enables. process, perf: None unless they are enabled."""
+    """The collectors that the configuration enables. process, perf: None unless they are enabled.
 
-    def __init__(self, config: HostConfig) -> None:
+    totals: of processes, which outlive a reload.
+    """
+
+    def __init__(self, config: HostConfig, totals: ProcessTotals | None = None) -> None:
         procfs, sysfs = str(config.procfs), str(config.sysfs)
         on = config.collectors
         self.process = (
-            ProcessCollector(procfs, config.processes, config.smaps_interval) if on.process else None
+            ProcessCollector(procfs, config.processes, config.smaps_interval, totals) if on.process else None
         )
         self.perf = PerfCollector(config.perf, procfs, sysfs) if on.perf else None
         # Each raises NotOfferedError where the kernel lacks what it reads.

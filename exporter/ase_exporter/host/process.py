@@ -5,22 +5,19 @@ processes, shared memory is taken from the process that has most of it.
 """
 
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from operator import add, sub
 
 from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.declared import declared_value, family, keys, of_group
 from ase_exporter.host.files import NotOfferedError, parse_sizes, read_kernel_text
-from ase_exporter.host.process_finder import ProcessStat, ServerKey, ServerProcesses, find_servers
+from ase_exporter.host.process_finder import ServerKey, ServerProcesses, find_servers
+from ase_exporter.host.process_totals import TICK, ProcessTotals
 from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
 from ase_exporter.host.verdict import ServerState
 from ase_exporter.metrics.declared import Rows
 from ase_exporter.metrics.families import Family
 
-_TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Lines of /proc/PID/status that count what processes share: the largest of them stands for the server. Of the other
 # lines the sum does.
 _SHARED = frozenset(("RssShmem", "HugetlbPages", "VmLck"))
@@ -28,31 +25,23 @@ _SHARED = frozenset(("RssShmem", "HugetlbPages", "VmLck"))
 _TOUCHED = ("VmRSS", "HugetlbPages")
 
 
-@dataclass(slots=True)
-class _Totals:
-    """Counters of one server that survive the end of a process. last: (pid, start) -> what was counted so far."""
-
-    counted: list[int] = field(default_factory=lambda: [0] * 4)
-    last: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
-
-    def advance(self, stats: Mapping[int, ProcessStat]) -> None:
-        """Add what each process used since the last call; a new process counts from its start."""
-        last, self.last = self.last, {}
-        for pid, stat in stats.items():
-            before = last.get((pid, stat.start), (0, 0, 0, 0))
-            changes = map(sub, stat.counted, before)
-            self.counted = list(map(add, self.counted, changes))
-            self.last[pid, stat.start] = stat.counted
-
-
 class ProcessCollector:
-    """Database processes from /proc/PID. smaps and numa_maps are read at an interval (seconds; 0: never)."""
+    """Database processes from /proc/PID. smaps and numa_maps are read at an interval (seconds; 0: never).
 
-    def __init__(self, procfs: str, groups: tuple[ProcessGroup, ...], smaps_interval: float) -> None:
+    totals: outlive the collector.
+    """
+
+    def __init__(
+        self,
+        procfs: str,
+        groups: tuple[ProcessGroup, ...],
+        smaps_interval: float,
+        totals: ProcessTotals | None = None,
+    ) -> None:
         self._procfs = procfs
         self._groups = groups
         self._reader = SmapsReader(procfs, smaps_interval) if smaps_interval else None
-        self._totals: dict[ServerKey, _Totals] = {}
+        self._totals = totals or ProcessTotals()
         self.servers: tuple[ServerState, ...] = ()
 
     def collect(self) -> Iterator[Family]:
@@ -102,15 +91,11 @@ class ProcessCollector:
     def _counters(self, servers: list[ServerProcesses]) -> Iterator[Family]:
         cpu = family("dbhost_process_cpu_seconds_total")
         faults: dict[tuple[str, ...], dict[str, float | None]] = {}
-        self._totals = {server.key: self._totals.get(server.key, _Totals()) for server in servers}
-        for server in servers:
-            totals = self._totals[server.key]
-            totals.advance(server.stats)
-            user, system, minor, major = totals.counted
-            database, name = server.key
-            cpu.add(user * _TICK, database, "user", name)
-            cpu.add(system * _TICK, database, "system", name)
-            faults[server.key] = {"minor": minor, "major": major}
+        for key, (user, system, minor, major) in self._totals.advance(self._procfs, servers).items():
+            database, name = key
+            cpu.add(user * TICK, database, "user", name)
+            cpu.add(system * TICK, database, "system", name)
+            faults[key] = {"minor": minor, "major": major}
         yield cpu
         yield from of_group("faults", faults)
 

@@ -22,6 +22,7 @@ from ase_exporter.changes.metrics import host_families, own_families, target_fam
 from ase_exporter.config import Config, Scrape
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.host.collectors import HostCollectors
+from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.pages.render import render
@@ -77,7 +78,8 @@ class ExporterApp:
         self._logins = LoginLedger(state_directory)
         self._halted: set[tuple[str, int]] = set()
         self.pool = self._new_pool(loaded)
-        self.host = HostCollectors(config.host) if config.host else None
+        self._process_totals = ProcessTotals(state_directory)
+        self.host = HostCollectors(config.host, self._process_totals) if config.host else None
         self._web_config: WebConfig | None = None
         self.metrics = ExporterMetrics()
         for name, value in {
@@ -169,7 +171,7 @@ class ExporterApp:
         async with self._collecting_host:
             if self.host:
                 self.host.close()
-            self.host = HostCollectors(config.host) if config.host else None
+            self.host = HostCollectors(config.host, self._process_totals) if config.host else None
 
     def known(self, target: str) -> list[Family]:
         """Metrics of a target that its worker does not have: its changes, and verdicts on them."""

@@ -1,11 +1,12 @@
 """The process collector on handwritten /proc files."""
 
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exporter.host.kernels import DATASERVER, KERNELS, process, settled, values, write_files
+from tests.exporter.host.kernels import DATASERVER, KERNELS, Files, process, settled, values, write_files
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
@@ -13,6 +14,7 @@ from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector, parse_memlock
 from ase_exporter.host.process_finder import find_servers, parse_stat
+from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.host.smaps import SmapsReader
 
 CASES = load_yaml(Path(__file__).with_name("processes.yaml").read_text())
@@ -50,20 +52,70 @@ def test_smaps_is_not_read_without_an_interval(tmp_path: Path) -> None:
     assert seen and not any("smaps" in name for name in seen)
 
 
-def test_cpu_never_decreases_when_a_process_ends(tmp_path: Path) -> None:
-    tick = 0.01
-    main = process(20, "dataserver", 1, "dataserver -sASE1", user=100)
-    procfs, _ = write_files(tmp_path, {**main, **process(21, "dataserver", 20, user=900)})
-    collector = ProcessCollector(procfs, DEFAULT_PROCESSES, 0)
-    name = "dbhost_process_cpu_seconds_total{ase,user,ASE1}"
-    assert values(collector.collect())[name] == pytest.approx(1000 * tick)
-    for file in (tmp_path / "proc/21").iterdir():
-        file.unlink()
-    (tmp_path / "proc/21").rmdir()
-    write_files(tmp_path, process(20, "dataserver", 1, "dataserver -sASE1", user=130))
-    assert values(collector.collect())[name] == pytest.approx(1030 * tick)
-    write_files(tmp_path, process(21, "dataserver", 20, user=5, start=777))
-    assert values(collector.collect())[name] == pytest.approx(1035 * tick)
+TICK = 0.01
+CPU = "dbhost_process_cpu_seconds_total{ase,user,ASE1}"
+
+
+def boot(seconds: int, name: str = "one") -> Files:
+    """A kernel that has been up for so long."""
+    return {"proc/uptime": f"{seconds}.00 9.00\n", "proc/sys/kernel/random/boot_id": f"{name}\n"}
+
+
+def server(pid: int, user: int, start: int = 100) -> Files:
+    return process(pid, "dataserver", 1, "dataserver -sASE1", user=user, start=start)
+
+
+def end(root: Path, pid: int) -> None:
+    shutil.rmtree(root / f"proc/{pid}")
+
+
+def counted(root: Path, totals: ProcessTotals, files: Files) -> float | None:
+    """CPU seconds of ASE1 in the next reading of another collector, in ticks."""
+    procfs, _ = write_files(root, files)
+    try:
+        seen = values(ProcessCollector(procfs, DEFAULT_PROCESSES, 0, totals).collect())
+    except NotOfferedError:
+        return None
+    return round(seen[CPU] / TICK)
+
+
+def test_totals_of_processes_start_at_0_and_never_fall(tmp_path: Path) -> None:
+    totals = ProcessTotals()
+    child = process(21, "dataserver", 20, user=900, start=200)
+    assert counted(tmp_path, totals, {**boot(100), **server(20, 100), **child}) == 0
+    end(tmp_path, 21)
+    assert counted(tmp_path, totals, {**boot(115), **server(20, 130)}) == 30
+    # Its pid is used again by a process that has started since.
+    child = process(21, "dataserver", 20, user=5, start=12000)
+    assert counted(tmp_path, totals, {**boot(130), **child}) == 35
+    # One that was there before, but was not seen, has a past that is not known.
+    child = process(22, "dataserver", 20, user=5000, start=300)
+    assert counted(tmp_path, totals, {**boot(145), **child}) == 35
+    end(tmp_path, 20)
+    end(tmp_path, 21)
+    end(tmp_path, 22)
+    assert counted(tmp_path, totals, boot(160)) is None
+    assert counted(tmp_path, totals, {**boot(175), **server(30, 7, 17000)}) == 42
+
+
+def test_totals_of_processes_survive_the_exporter_and_the_machine(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    assert counted(tmp_path, ProcessTotals(state), {**boot(100), **server(20, 100)}) == 0
+    assert counted(tmp_path, ProcessTotals(state), {**boot(115), **server(20, 130)}) == 30
+    assert counted(tmp_path, ProcessTotals(state), {**boot(50, "two"), **server(20, 12)}) == 42
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80", b"garbage"])
+def test_damaged_totals_of_processes_start_again(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "host.totals").write_bytes(content)
+    assert counted(tmp_path, ProcessTotals(state), {**boot(100), **server(20, 100)}) == 0
+    assert "restart at 0" in caplog.text
+    assert counted(tmp_path, ProcessTotals(state), {**boot(115), **server(20, 130)}) == 30
 
 
 def test_configured_processes_replace_those_of_ase(tmp_path: Path) -> None:
