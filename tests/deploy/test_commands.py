@@ -80,15 +80,6 @@ def test_a_command_that_fails_is_seen(reader: World) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("block", [b for b in blocks("python") if "Prometheus(" in b.text], ids=str)
-def test_python_that_asks_prometheus_runs(block: Block, reader: World) -> None:
-    (reader.directory / "example.py").write_text(reader.here(block.text))
-    done = reader.run("python example.py")
-    assert done.returncode == 0, done.stderr
-    assert "system tables cache" in done.stdout
-
-
-@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [("s", {"serve", "setup", "sql", "sysmon"}), ("compare --be", {"--before"}), ("sysmon di", {"diff"})],

@@ -63,7 +63,6 @@ def metrics_in_rules() -> frozenset[str]:
     readers = [
         EXPORTER / "compare" / "measures.yaml",
         EXPORTER / "advise" / "evidence.py",
-        EXPORTER / "analysis" / "diagnosing.py",
         *(EXPORTER / "report").glob("*.py"),
     ]
     text = "".join(path.read_text() for path in [*RULES, *readers])
