@@ -7,6 +7,11 @@ set -eu
 cd "$(dirname "$0")/../.."
 [ $# -gt 0 ] || set -- deb rpm
 NFPM_VERSION=v2.45.2
+case $(uname -m) in
+x86_64) architecture=amd64 ;;
+aarch64) architecture=arm64 ;;
+*) echo "build.sh: expected a machine of x86_64 or aarch64, not $(uname -m)" >&2; exit 2 ;;
+esac
 # With its version: the package depends on that, and another python3 may be the default.
 python=$(readlink -f "${PYTHON:-/usr/bin/python3}")
 
@@ -49,7 +54,7 @@ find "$root/lib" -path '*.dist-info/RECORD' -exec sed -i '/direct_url.json/d' {}
 minor=$("$python" -c 'import sys; print(sys.version_info[1])')
 for kind in "$@"; do
     mkdir -p dist
-    VERSION=$(.venv/bin/python deploy/dev/version.py --print) ARCH=$(go env GOARCH 2>/dev/null || echo amd64) \
+    VERSION=$(.venv/bin/python deploy/dev/version.py --print) ARCH=$architecture \
         DIST=$work PYTHON=python3.$minor PYTHON_RPM="(python3.$minor or python3$minor)" \
         "$nfpm" package --config deploy/packages/nfpm.yaml --packager "$kind" --target dist/
 done

@@ -87,9 +87,19 @@ def test_a_service_is_contained_limited_and_has_a_version_and_a_health_check(pat
     # Docker refuses to start a container whose limit exceeds the machine's CPUs.
     assert float(with_defaults(limits["cpus"])) <= 1
     assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
-    # The image built here brings one, for the exporter.
-    assert "healthcheck" in service or "build" in service
+    # The images built here bring one.
+    assert "healthcheck" in service or service["image"].startswith("ase-")
     assert all(with_defaults(port).startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+@pytest.mark.parametrize("path", [COMPOSE, FLEET], ids=lambda path: path.parent.name)
+def test_each_image_of_ours_is_built_once_and_never_pulled(path: Path) -> None:
+    services = [service for service in content(path)["services"].values() if "image" in service]
+    ours = {service["image"] for service in services if "/" not in service["image"]}
+    built = [service["image"] for service in services if "build" in service]
+    assert ours and sorted(built) == sorted(ours)
+    others = [each for each in services if each["image"] in ours and "build" not in each]
+    assert others and {each["pull_policy"] for each in others} == {"never"}
 
 
 @every_service

@@ -57,6 +57,8 @@ def obtainable(service: dict[str, Any]) -> bool:
     image = service["image"]
     return (
         "build" in service
+        # Another service builds it.
+        or service.get("pull_policy") == "never"
         or docker("image", "inspect", image).returncode == 0
         or docker("pull", "--quiet", image).returncode == 0
     )
@@ -70,7 +72,7 @@ def asked(path: str, store: str = f"{ADDRESS}:9090") -> Any:
 
 def told(services: dict[str, dict[str, Any]]) -> None:
     """Print which images are what they say, and which stand in for them."""
-    for image in sorted({service["image"] for service in services.values() if "build" not in service}):
+    for image in sorted({service["image"] for service in services.values() if "/" in service["image"]}):
         found = docker("image", "inspect", "--format={{.RepoDigests}}", image).stdout.strip()
         print(
             f"\n{image}: {'none' if not found else 'stand-in, made here' if found == '[]' else 'real'}",

@@ -120,6 +120,22 @@ def test_what_the_monitoring_selects_is_the_service() -> None:
     assert of_kind(objects, "ScrapeConfig")["spec"]["httpSDConfigs"] == [{"url": f"http://{address}/targets"}]
 
 
+def test_the_policy_lets_out_to_what_is_configured() -> None:
+    values = {
+        "targets": [{"name": "PROD1", "host": "db", "port": 4100}],
+        "networkPolicy": {"networks": ["10.1.0.0/16"]},
+        "config": {
+            "grafana": {"url": "https://grafana.example.com/sub", "token_file": "/t"},
+            "verdicts": {"prometheus": "http://prometheus:9090"},
+        },
+    }
+    plain = of_kind(rendered({**values, "config": {}}), "NetworkPolicy")["spec"]["egress"]
+    egress = of_kind(rendered(values), "NetworkPolicy")["spec"]["egress"]
+    ports = [{port["port"] for port in rule["ports"]} for rule in egress]
+    assert ports == [{53}, {4100}, {443, 9090}]
+    assert egress[:2] == plain and "to" not in egress[2]
+
+
 def test_the_pod_fulfils_the_restricted_pod_security_standard() -> None:
     values = {
         **read(CHART / "ci" / "hardened-values.yaml"),
