@@ -1,7 +1,6 @@
 """The entry point: bad input is one line on stderr and exit code 2, whatever command it is for."""
 
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,21 +8,7 @@ from pathlib import Path
 import pytest
 from tests.exporter.commands.command_line import Run
 
-from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
-
-# Command line -> what the error says.
-MISTAKES: dict[str, str] = load_yaml(Path(__file__).with_name("usage_errors.yaml").read_text())
-
-
-@pytest.mark.parametrize("line", MISTAKES)
-def test_bad_input_is_one_line_and_exit_code_2(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("ASE_")]:
-        monkeypatch.delenv(name)
-    result = run(*shlex.split(line))
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("ase-exporter: ") and MISTAKES[line] in result.stderr
-    assert result.stderr.count("\n") == 1
 
 
 def test_another_system_than_linux_is_told_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

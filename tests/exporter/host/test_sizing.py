@@ -193,18 +193,3 @@ def test_another_page_size_is_judged_against_that_of_the_host(run: Run, case_hos
     ):
         assert text in result.stdout
     assert "vm.nr_hugepages" not in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "expected a target to query"),
-        (["--max-memory", "-5"], "above 0"),
-        (["--max-memory", "5", "--page-size", "3MiB"], "expected a power of two"),
-        (["--max-memory", "5", "--path.procfs", "/nonexistent"], "expected a mounted procfs"),
-    ],
-)
-def test_bad_options_get_one_clear_line(run: Run, arguments: list[str], message: str) -> None:
-    ended = run("hugepages", *arguments)
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
-    assert message in ended.stderr

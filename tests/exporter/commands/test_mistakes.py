@@ -1,6 +1,7 @@
-"""The commonest mistakes of the first hour: each gives one line that names its cause."""
+"""Bad input of any command is one line that names its cause, and exit code 2: the lines of mistakes.yaml."""
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -11,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exporter.commands.command_line import Run
+from tests.exporter.commands.command_line import Ended, Run
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 
 from ase_exporter.assets import load_yaml
 
 Mistake = Mapping[str, Any]
-MISTAKES: list[Mistake] = load_yaml(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))
+TABLE = load_yaml(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))
+USAGE: Mapping[str, str] = TABLE["usage"]
+FIRST_HOUR: list[Mistake] = TABLE["first_hour"]
 
 DELETING = """mine:
   help: Deletes.
@@ -103,7 +106,26 @@ def filled(
         yield directory, lambda text: text.format(directory=directory, **names)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=[each["name"] for each in MISTAKES])
+def refused(result: Ended) -> str:
+    """What a command prints for bad input, behind `ase-exporter: `."""
+    assert result.returncode == 2, result.stdout
+    assert result.stderr.startswith("ase-exporter: ") and result.stderr.endswith("\n")
+    return result.stderr[len("ase-exporter: ") : -1]
+
+
+@pytest.mark.parametrize("arguments", USAGE)
+def test_bad_input_is_one_line_and_exit_code_2(
+    run: Run, arguments: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("ASE_")]:
+        monkeypatch.delenv(name)
+    result = run(*shlex.split(arguments))
+    line = refused(result)
+    assert USAGE[arguments] in line and "\n" not in line
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("mistake", FIRST_HOUR, ids=[each["name"] for each in FIRST_HOUR])
 def test_a_mistake_is_one_line_that_names_its_cause(
     run: Run, mistake: Mistake, filled: tuple[Path, Callable[[str], str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,8 +148,7 @@ def test_a_mistake_is_one_line_that_names_its_cause(
         assert result.returncode == 1
         assert fill(mistake["output"]) in result.stdout
         return
-    assert result.returncode == 2, result.stdout
-    assert result.stderr == f"ase-exporter: {fill(mistake['error'])}\n"
+    assert refused(result) == fill(mistake["error"])
 
 
 @pytest.mark.parametrize(
