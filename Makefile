@@ -1,6 +1,8 @@
 # make demo        run the demo; installs only what it needs (DURATION=seconds, PORT_BASE=first port)
 # make setup       install what tests and lint need
-# make test        lint, then every test that is not slow
+# make test        lint, and every test that is not slow
+# make test-unit   the tests that need Python packages alone, in a minute
+# make test-shared the tests that read other people's reports from ../shared
 # make test-slow   the slow tests
 # make test-real   the suite against a real ASE: REAL_ASE_HOST=… or STAND_IN='16.0 SP04' (docs/internals/real-servers.md)
 # make bench       benchmarks
@@ -28,16 +30,19 @@ demo:
 	@deploy/dev/setup.sh demo
 	@$(VENV)/ase-exporter demo $(if $(DURATION),--duration $(DURATION)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
-# Tests that need nothing but Python packages: no Debian packages, no servers, no browser.
+# Tests that use no server, program or browser: they need Python packages alone.
 .PHONY: test-unit
 test-unit:
 	@PYTHON_ONLY=1 deploy/dev/setup.sh
 	$(VENV)/python -m pytest -q --unit -n 2 --dist loadfile -m "not slow"
 
-# Tests that run in real time come last, without other tests beside them.
-test: lint
-	$(VENV)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not alone" --ignore tests/benchmarks
-	$(VENV)/python -m pytest -q -m "alone and not slow" --ignore tests/benchmarks
+test: setup
+	@deploy/dev/test.sh
+
+# Tests that read other people's reports from ../shared.
+.PHONY: test-shared
+test-shared: setup
+	$(VENV)/python -m pytest -q -n 2 --dist loadfile -m "shared and not slow"
 
 test-slow:
 	@deploy/dev/setup.sh slow

@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import contextlib
 import logging
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -8,14 +9,14 @@ from pathlib import Path
 import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
-from tests import (
-    plain_output,  # noqa: F401  # before anything that imports rich
-    skips,
-    unit_tier,
-)
+from tests import plain_output, skips, unit_tier  # noqa: F401  # plain_output: before anything that imports rich
 from tests.leaks import WATCH, watch_everything
+from tests.paths import SHARED
 
 from ase_exporter.untrusted import redaction
+
+unit_tier.enter()
+INSIDE = pytest.StashKey[unit_tier.Inside]()
 
 # No deadlines: a busy machine must not fail a test. Benchmarks measure speed.
 settings.register_profile(
@@ -25,25 +26,46 @@ settings.register_profile("slow", parent=settings.get_profile("test"), max_examp
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--unit", action="store_true", help="only tests that need nothing but Python packages")
+    parser.addoption("--unit", action="store_true", help="only tests that use no server, program or browser")
     parser.addoption("--no-new-skips", action="store_true", help="a skip that allowed_skips.yaml lacks fails")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The same examples in every `make test`; new ones each time, and more of them, in `make test-slow`."""
-    if config.option.unit:
-        unit_tier.install_pyodbc_stand_in()
     if config.option.no_new_skips:
         config.pluginmanager.register(skips)
     settings.load_profile("slow" if config.option.markexpr == "slow" else "test")
     # Each request without a client of its own reads a hundred authorities, which takes 40 ms of CPU.
     httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
     watch_everything(WATCH)
+    if config.option.unit:
+        config.stash[INSIDE] = unit_tier.Inside()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With --unit, leave out what needs more."""
-    return True if config.option.unit and unit_tier.is_left_out(collection_path) else None
+    """With --unit, leave out files that use more."""
+    left_out = (
+        config.option.unit and collection_path.match("test_*.py") and unit_tier.is_outside(collection_path)
+    )
+    return True if left_out else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --unit, leave out tests whose fixtures use more. Skip what reads shared material where there is none."""
+    if config.option.unit:
+        items[:] = [item for item in items if not unit_tier.takes_outside_fixture(item)]
+    if not SHARED.is_dir():
+        absent = pytest.mark.skip(reason="no ../shared beside the project")
+        for item in items:
+            if item.get_closest_marker("shared"):
+                item.add_marker(absent)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """With --unit, nothing outside can be reached while a test runs."""
+    with item.config.stash.get(INSIDE, contextlib.nullcontext()):
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

@@ -1,28 +1,148 @@
-"""The unit tier, `pytest --unit`: tests that need no program or library beyond the pinned Python packages.
+"""The unit tier, `pytest --unit`: tests that use no server, program or browser, by a rule.
 
-Left out are tests that need Debian packages (FreeTDS, Prometheus, Chromium...), start processes or take long. pyodbc
-cannot be imported without unixODBC, so these tests get a stand-in that cannot connect, on every machine.
+A test belongs to the tier if neither its file nor a fixture that it takes uses a module of OUTSIDE, directly or through
+other modules of the tests. Nothing in the tier can open a connection or start a process: a test that tries fails, which
+shows that the rule missed it. pyodbc cannot be imported without unixODBC, so the tier has a stand-in that cannot
+connect, on every machine.
 """
 
+import ast
+import importlib.util
+import inspect
+import os
 import sys
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
+import pytest
 from tests.paths import REPOSITORY
 
 TESTS = REPOSITORY / "tests"
-# Directories and files below TESTS.
-LEFT_OUT = tuple((TESTS / "unit_tier.txt").read_text(encoding="utf-8").split())
+OUTSIDE = frozenset(
+    {
+        "ase_exporter.demo",
+        "ase_exporter.host.collectors",
+        "ase_exporter.host.perf",
+        "ase_simulator.server",
+        "asyncio.start_server",
+        "http.server",
+        "multiprocessing",
+        "playwright",
+        "pyodbc",
+        "socket",
+        "subprocess",
+        "tests.needs",
+    }
+)
+# Events of the interpreter's audit that a test of the tier cannot cause.
+_FORBIDDEN = frozenset(
+    {"socket.bind", "socket.connect", "subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn"}
+)
+# Tells the processes of pytest-xdist that they are in the tier: they import conftest.py before they know the options.
+_VARIABLE = "ASE_EXPORTER_UNIT_TIER"
 
 
-def is_left_out(path: Path) -> bool:
-    """Whether a file or directory is on the list."""
-    return any(path.is_relative_to(TESTS / name) for name in LEFT_OUT)
+class OutsideError(BaseException):
+    """A test of the tier reaches for the network or a program. No code under test may catch it."""
 
 
-def install_pyodbc_stand_in() -> None:
+def enter() -> None:
+    """Enter the tier if the command line says so. Call it before anything imports pyodbc."""
+    if "--unit" in sys.argv:
+        os.environ[_VARIABLE] = "1"
+    if _VARIABLE in os.environ:
+        _install_pyodbc_stand_in()
+
+
+def is_outside(path: Path) -> bool:
+    """Whether a module of the tests uses the outside."""
+    return any(_leads_outside(name) for name in _imports(path))
+
+
+def takes_outside_fixture(item: pytest.Item) -> bool:
+    """Whether a fixture that the test takes uses the outside."""
+    found = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009  # pytest has no public way
+    return any(_uses_outside(definition.func) for definitions in found.values() for definition in definitions)
+
+
+class Inside:
+    """While entered, whatever opens a connection or starts a process fails.
+
+    One serves all tests, because an audit hook cannot be removed.
+    """
+
+    def __init__(self) -> None:
+        self._entered = False
+        sys.addaudithook(self._refuse)
+
+    def __enter__(self) -> None:
+        self._entered = True
+
+    def __exit__(self, *_error: object) -> None:
+        self._entered = False
+
+    def _refuse(self, event: str, _arguments: tuple[Any, ...]) -> None:
+        if self._entered and event in _FORBIDDEN:
+            raise OutsideError(f"{event}: a test of the unit tier uses the outside; see tests/unit_tier.py")
+
+
+@cache
+def _leads_outside(name: str) -> bool:
+    """Whether a module, or a name in one, is outside, or is of the tests and uses what is."""
+    if any(name == outside or name.startswith(f"{outside}.") for outside in OUTSIDE):
+        return True
+    path = (REPOSITORY / name.replace(".", "/")).with_suffix(".py")
+    return name.startswith("tests.") and path.exists() and path.name != "conftest.py" and is_outside(path)
+
+
+@cache
+def _imports(path: Path) -> frozenset[str]:
+    """All modules, and names of modules, that a file imports or reads."""
+
+    def names() -> Iterator[str]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+                yield node.module
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                yield f"{node.value.id}.{node.attr}"
+
+    return frozenset(names())
+
+
+def _uses_outside(function: Callable[..., object]) -> bool:
+    """Whether a fixture's function uses a global that is outside, itself or through functions of its file."""
+    if not str(function.__module__).startswith("tests."):
+        return False
+    for name in _names(function.__code__):
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
+            if _uses_outside(inspect.unwrap(value)):
+                return True
+            continue
+        module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if module and _leads_outside(module):
+            return True
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The globals and attributes that a function and the functions in it use."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _install_pyodbc_stand_in() -> None:
     """Make the exporter's modules importable without unixODBC."""
     module = ModuleType("pyodbc", "Stand-in without a driver.")
+    module.__spec__ = importlib.util.spec_from_loader("pyodbc", None)
     for name in ("Error", "InterfaceError", "OperationalError", "ProgrammingError", "DatabaseError"):
         setattr(module, name, type(name, (Exception,), {}))
     for name in ("Connection", "Cursor", "Row"):

@@ -117,9 +117,8 @@ class Server:
         pass
 
 
+@pytest.mark.shared
 def test_the_collectors_read_the_published_output_of_a_real_16_0() -> None:
-    if not FILE.exists():
-        pytest.skip("no ../shared/ase")
     server = Server(FILE.read_text(encoding="utf-8", errors="replace"))
     target = Target(name="pasted", host="pasted")
     config = Config(targets=(target,), auth={"default": Auth(user="pasted", password="")})

@@ -178,10 +178,9 @@ def test_names_of_the_system_options_and_literals_stay() -> None:
     assert "tempdb" in system_names()
 
 
+@pytest.mark.shared
 def test_names_of_spinlocks_that_real_servers_have_stay_readable() -> None:
     file = SHARED / "ase" / "spinlock-names-asebox.txt"
-    if not file.exists():
-        pytest.skip("no ../shared/ase")
     names = [line.strip() for line in file.read_text().splitlines() if line and not line.startswith("#")]
     pseudonyms = Pseudonyms(b"key")
     kept = [name for name in names if pseudonyms.spinlock(name) == name]

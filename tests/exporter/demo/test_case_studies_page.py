@@ -5,12 +5,12 @@ import re
 from typing import Any
 
 import pytest
-from tests.paths import REPOSITORY
+from tests.paths import DOCS, SHARED
 
 from ase_exporter.demo.replay import CACHES, published
 
-PAGE = (REPOSITORY / "docs" / "case-studies.md").read_text(encoding="utf-8")
-CASE_STUDY = REPOSITORY.parent / "shared" / "casestudy"
+PAGE = (DOCS / "case-studies.md").read_text(encoding="utf-8")
+CASE_STUDY = SHARED / "casestudy"
 
 
 def figures(heading: str) -> list[list[float]]:
@@ -31,10 +31,8 @@ def test_the_runs_of_memscale_are_the_published_ones() -> None:
     assert [pytest.approx(row) for row in expected] == figures("series 2")
 
 
+@pytest.mark.shared
 def test_the_memory_configurations_are_the_published_ones() -> None:
-    if not CASE_STUDY.is_dir():
-        pytest.skip("needs the case study beside the repository")
-
     def rows(name: str, key: str) -> dict[str, dict[str, str]]:
         with (CASE_STUDY / name).open(newline="") as file:
             return {row[key]: row for row in csv.DictReader(file)}

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.exporter.host.perf_stand_in import StandIn, wait
-from tests.paths import REPOSITORY
+from tests.paths import REPOSITORY, SHARED
 
 from ase_exporter.host.perf import PerfCollector
 
-CASE = REPOSITORY.parent / "shared" / "casestudy"
+CASE = SHARED / "casestudy"
 SETUPS = ("no_thp_no_hp", "thp_only", "hp_2mb", "hp_1gb")
 BROADWELL = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\n"
 INTERVAL = 15
@@ -34,8 +34,6 @@ def counted(event: str, at_least: float, perf: PerfCollector) -> bool:
 
 
 def table(name: str, key: str) -> dict[str, dict[str, str]]:
-    if not CASE.is_dir():
-        pytest.skip("needs the case study beside the repository (../shared/casestudy)")
     with (CASE / name).open(newline="") as file:
         return {row[key]: row for row in csv.DictReader(file)}
 
@@ -50,6 +48,7 @@ def printed(text: str) -> tuple[float, float]:
     return number * scale, 0.5 * 10**-digits * scale * 1.0001
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("setup", SETUPS)
 def test_the_published_measures_are_reproduced(stand_in: StandIn, tmp_path: Path, setup: str) -> None:
     """A stand-in for perf prints the case study's counts, spread evenly over its run."""

@@ -67,9 +67,8 @@ def test_each_fix_brings_the_bottleneck_and_the_time_of_the_case_study(story: li
     assert shortest <= story[step].elapsed <= longest
 
 
+@pytest.mark.shared
 def test_the_steps_above_are_the_published_ones() -> None:
-    if not PUBLISHED.exists():
-        pytest.skip("../shared/casestudy is not here")
     with PUBLISHED.open() as file:
         published = list(csv.DictReader(file))
     for row, step in zip(published, STEPS, strict=True):
