@@ -16,12 +16,11 @@ def advise(
     user: str | None = None,
     password: bool = False,
     seconds: float = 30.0,
-    seconds_per_spin: float | None = None,
 ) -> None:
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     # An error is told once, at the end.
     logs.configure("text", "error")
     with progress_bar() as bar:
         bar.add_task(f"Watching {chosen.name} for {seconds:g} s", total=None)
-        evidence = gather(loaded, chosen, seconds, seconds_per_spin)
+        evidence = gather(loaded, chosen, seconds)
     PlainConsole().print(report.terminal(weigh(evidence)))

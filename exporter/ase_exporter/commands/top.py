@@ -40,7 +40,6 @@ def top(
     record: Path | None = None,
     replay: Path | None = None,
     sql: bool = False,
-    seconds_per_spin: float | None = None,
 ) -> None:
     once = once or not (json or sys.stdout.isatty())
     screen = not once and not json
@@ -53,14 +52,14 @@ def top(
         pause = _checked(interval if interval is not None else ONCE_INTERVAL if once else INTERVAL)
         loaded, chosen = choose_targets(load_config(config_file), targets or (), user, password)
         groups = (SESSIONS, STATEMENTS, *([TEXT] if sql else ()))
-        feed = LiveFeed(_samplers(loaded, chosen, pause, record, groups), seconds_per_spin)
+        feed = LiveFeed(_samplers(loaded, chosen, pause, record, groups))
     elif targets or record:
         raise UserError(
             "--replay: shows a file and no server; expected neither --target nor --record with it"
         )
     else:
         pace = None if interval is None else _checked(interval)
-        feed = ReplayFeed(replay, load_catalogue()[0], interval=pace, seconds_per_spin=seconds_per_spin)
+        feed = ReplayFeed(replay, load_catalogue()[0], interval=pace)
     try:
         if screen:
             _show(feed)

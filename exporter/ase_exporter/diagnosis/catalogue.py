@@ -78,12 +78,12 @@ class Bounds(Strict):
     at_least: Limit | None = None
     at_most: Limit | None = None
 
-    def hold(self, value: float | None, own: Mapping[str, float] | None = None) -> bool | None:
-        """Whether a value is within them, None if it is not known. own: as for `threshold`."""
+    def hold(self, value: float | None) -> bool | None:
+        """Whether a value is within them, None if it is not known."""
         if value is None:
             return None
-        return (self.at_least is None or value >= threshold(self.at_least, own)) and (
-            self.at_most is None or value <= threshold(self.at_most, own)
+        return (self.at_least is None or value >= threshold(self.at_least)) and (
+            self.at_most is None or value <= threshold(self.at_most)
         )
 
 
@@ -159,9 +159,7 @@ def catalogue() -> DiagnosisCatalogue:
     return replace(loaded, account=account)
 
 
-def threshold(limit: Limit, own: Mapping[str, float] | None = None) -> float:
-    """A limit as a number. own: values that replace shipped parameters."""
-    if own and limit in own:
-        return own[limit]
+def threshold(limit: Limit) -> float:
+    """A limit as a number."""
     known = thresholds().get(limit)
     return float(limit) if known is None else known

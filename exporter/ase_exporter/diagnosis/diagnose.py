@@ -117,13 +117,11 @@ class Baseline:
 NO_BASELINE = Baseline({}, {})
 
 
-def diagnose(
-    readings: Readings, baseline: Baseline = NO_BASELINE, own: Mapping[str, float] | None = None
-) -> Diagnosis:
-    """The diagnosis of one window. own: values that replace parameters, such as the measured cost of a spin."""
-    measures = read_measures(readings, baseline.measures, own)
+def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
+    """The diagnosis of one window."""
+    measures = read_measures(readings, baseline.measures)
     account = account_of(measures, *wait_seconds(readings))
-    judge = _Judge(measures, account, baseline, _root_blockers(readings), own)
+    judge = _Judge(measures, account, baseline, _root_blockers(readings))
     findings: list[Finding] = []
     unknown: list[Unknown] = []
     for order, (name, definition) in enumerate(catalogue().findings.items()):
@@ -178,16 +176,11 @@ def unreachable(readings: Readings, reason: str) -> Diagnosis:
     return Diagnosis("down", found.word, reason, "bad", (found,), (), account, measures, readings.source)
 
 
-def level_of(rank: float, own: Mapping[str, float] | None = None) -> Level:
-    """How bad a rank is, that of a finding or of a state without one. own: as for `diagnose`."""
-    if rank >= threshold("diagnosis.severe_share", own):
+def level_of(rank: float) -> Level:
+    """How bad a rank is, that of a finding or of a state without one."""
+    if rank >= threshold("diagnosis.severe_share"):
         return "bad"
     return "warn" if rank >= STATE_RANKS[NOT_KNOWN] else "good"
-
-
-def cost_parameters(seconds: float, low: float, high: float) -> dict[str, float]:
-    """Parameters for `diagnose` from the measured CPU seconds of a spin and their interval."""
-    return {SECONDS_PER_SPIN: seconds, f"{SECONDS_PER_SPIN}_low": low, f"{SECONDS_PER_SPIN}_high": high}
 
 
 def _verdict(
@@ -232,7 +225,6 @@ class _Judge:
     account: Account
     baseline: Baseline
     blockers: Sequence[str]
-    own: Mapping[str, float] | None
 
     def fits(self, definition: FindingDefinition) -> bool | None:
         """Whether a finding holds; None if that is not known."""
@@ -268,7 +260,7 @@ class _Judge:
             text=definition.says.format(**says) + (f"; {_not_judged(doubts)}" if doubts else ""),
             share=share,
             rank=rank,
-            level=level_of(rank, self.own),
+            level=level_of(rank),
             confidence="low" if doubts else self._confidence(definition),
             usual=usual,
             subject=self._subject(definition),
@@ -290,10 +282,10 @@ class _Judge:
             return None
         if not self.account.whole and name in (SHARE, SESSIONS):
             # Of a part that is known, there is at most that share; in the others there may be more sessions.
-            reached = value >= threshold(bounds.at_least or "0", self.own)
+            reached = value >= threshold(bounds.at_least or "0")
             if reached == (name == SHARE):
                 return None
-        return bounds.hold(value, self.own)
+        return bounds.hold(value)
 
     def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
         """How much of a share of its part it explains."""
@@ -317,8 +309,10 @@ class _Judge:
             return "high"
         if self.account.agrees is False:
             return "low"
-        assumed = definition.part == "spinning" and SECONDS_PER_SPIN not in (self.own or {})
-        return "medium" if assumed or definition.times or self.account.unknown else "high"
+        # What a spin costs is assumed.
+        return (
+            "medium" if definition.part == "spinning" or definition.times or self.account.unknown else "high"
+        )
 
     def _subject(self, definition: FindingDefinition) -> Subject | None:
         if definition.about == "blocker":

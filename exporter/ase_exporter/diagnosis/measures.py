@@ -56,20 +56,17 @@ class Measure:
 Measures = Mapping[str, Measure]
 
 
-def read_measures(
-    readings: Readings, baseline: Mapping[str, float] | None = None, own: Mapping[str, float] | None = None
-) -> dict[str, Measure]:
+def read_measures(readings: Readings, baseline: Mapping[str, float] | None = None) -> dict[str, Measure]:
     """All measures of findings.yaml.
 
-    baseline: the usual value of measures, None or without a name where it is not known. own: values that replace
-    parameters, such as the measured seconds of a spin.
+    baseline: the usual value of measures, None or without a name where it is not known.
     """
     found: dict[str, Measure] = {}
     for name, definition in catalogue().measures.items():
         if definition.grown:
             found[name] = _grown(name, definition, found[definition.grown], baseline or {})
         else:
-            found[name] = _measure(name, definition, readings, own)
+            found[name] = _measure(name, definition, readings)
         # Tables are read one after the other, and some factors are assumed: a part may seem larger than its whole.
         whole = found[definition.at_most].value if definition.at_most else None
         if whole is not None and (found[name].value or 0.0) > whole:
@@ -112,16 +109,14 @@ def _grown(name: str, definition: MeasureDefinition, now: Measure, baseline: Map
     return Measure(name, definition.title, definition.unit, value, unknown, metrics=now.metrics)
 
 
-def _measure(
-    name: str, definition: MeasureDefinition, readings: Readings, own: Mapping[str, float] | None
-) -> Measure:
+def _measure(name: str, definition: MeasureDefinition, readings: Readings) -> Measure:
     metrics = tuple(each.metric for each in definition.selections)
     found = Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
     for selection in definition.selections:
         unknown = readings.unknown(selection.metric, is_rate=selection.rate is not None)
         if unknown or (not definition.rare and not _all_rows(selection, readings)):
             return replace(found, value=None, unknown=unknown or NO_DATA)
-    rows = _rows(definition, readings, own)
+    rows = _rows(definition, readings)
     if not rows:
         return found
     if definition.keep == "sum":
@@ -130,16 +125,14 @@ def _measure(
     return replace(found, value=value, subject=" ".join(key))
 
 
-def _rows(
-    definition: MeasureDefinition, readings: Readings, own: Mapping[str, float] | None
-) -> dict[tuple[str, ...], float]:
+def _rows(definition: MeasureDefinition, readings: Readings) -> dict[tuple[str, ...], float]:
     """The rows that count, by their labels."""
     # Only sums are taken over all series: the largest of a gauge is the largest series.
     separate = definition.keep != "sum" and not definition.by
     rows = _grouped(definition, readings, definition.by, separate=separate)
     for other in filter(None, (definition.per, definition.beside)):
         others = _grouped(other, readings, definition.by)
-        floor = threshold(other.at_least, own) if other.at_least is not None else None
+        floor = threshold(other.at_least) if other.at_least is not None else None
         kept = {key: value for key, value in others.items() if floor is None or value >= floor}
         divided = other is definition.per
         rows = {
@@ -147,7 +140,7 @@ def _rows(
             for key, value in rows.items()
             if key in kept and (kept[key] > 0 or not divided)
         }
-    times = threshold(definition.times, own) if definition.times is not None else 1.0
+    times = threshold(definition.times) if definition.times is not None else 1.0
     rows = {key: value * times for key, value in rows.items()}
     return {key: 1 - value for key, value in rows.items()} if definition.one_minus else rows
 

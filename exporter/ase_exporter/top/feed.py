@@ -66,13 +66,12 @@ class Feed:
 
 
 class LiveFeed(Feed):
-    """Samples servers, each on a thread and a connection of its own. seconds_per_spin: as for `figures`."""
+    """Samples servers, each on a thread and a connection of its own."""
 
-    def __init__(self, samplers: Sequence[TargetSampler], seconds_per_spin: float | None = None) -> None:
+    def __init__(self, samplers: Sequence[TargetSampler]) -> None:
         self.targets = [sampler.target.name for sampler in samplers]
         self.interval = samplers[0].interval
         self._samplers = samplers
-        self._seconds_per_spin = seconds_per_spin
         self._stopped = threading.Event()
         self.threads: list[threading.Thread] = []
 
@@ -99,7 +98,7 @@ class LiveFeed(Feed):
             thread.join(max(0.0, end - time.monotonic()))
 
     def _run(self, sampler: TargetSampler, deliver: Deliver) -> None:
-        framer = Framer(self._seconds_per_spin)
+        framer = Framer()
         with reported(sampler.target.name, deliver):
             while not self._stopped.is_set():
                 due = time.monotonic() + sampler.interval
@@ -158,11 +157,10 @@ def advice_catalogue(directories: Iterable[str | Path] = ()) -> Catalogue:
     return load_catalogue((*directories, Path(advise.__file__).with_name("catalogue")))[0]
 
 
-def gather(config: Config, target: Target, seconds: float, seconds_per_spin: float | None = None) -> Evidence:
+def gather(config: Config, target: Target, seconds: float) -> Evidence:
     """The evidence for advice over so many seconds.
 
-    Two samples need no budget, and no changes are looked for. seconds_per_spin: CPU seconds of a spin, None if they
-    were not measured. Raises UserError if the server does not answer.
+    Two samples need no budget, and no changes are looked for. Raises UserError if the server does not answer.
     """
     quiet = replace(
         config,
@@ -177,7 +175,7 @@ def gather(config: Config, target: Target, seconds: float, seconds_per_spin: flo
         timeout=ADVICE_TIMEOUT,
         selection=ADVICE,
     )
-    (found,) = first_frames(LiveFeed([sampler], seconds_per_spin))
+    (found,) = first_frames(LiveFeed([sampler]))
     if found.evidence is None:
         raise UserError(f"target {target.name}: {found.sample.error or 'nothing is known of it'}")
     return found.evidence

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from ase_exporter.advise.evidence import SpinlockRates, spinlock_rates, sums_by
 from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.diagnosis.diagnose import Diagnosis
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN, Diagnosis
 from ase_exporter.scraping.budget import SESSION_CPU
 from ase_exporter.top.samples import Sample
 
@@ -163,15 +163,17 @@ class Figures:
         return self.spinlocks[0] if self.spinlocks and self.spinlocks[0].spins > 0 else None
 
 
-def figures(sample: Sample, diagnosis: Diagnosis, seconds_per_spin: float) -> Figures:
-    """All figures of a sample and its diagnosis. seconds_per_spin: CPU seconds of one spin, at most what was busy."""
+def figures(sample: Sample, diagnosis: Diagnosis) -> Figures:
+    """All figures of a sample and its diagnosis."""
     engine_time = sample.rates("ase_engine_cpu_seconds_total")
     measures, account = diagnosis.measures, diagnosis.account
     all_time, busy = measures["engine_time"].value, measures["busy"].value
     units = _sum(sample.rates("ase_thread_cpu_seconds_total")) or busy
     transactions = measures["transactions"].value
     spins = measures["spins"].value
+    seconds_per_spin = threshold(SECONDS_PER_SPIN)
     if busy is not None and spins:
+        # No more engines spin than are busy.
         most = min(busy, measures["engines"].value or busy)
         seconds_per_spin = min(seconds_per_spin, most / spins)
     spinlocks = _spinlocks(sample, all_time, seconds_per_spin)

@@ -7,16 +7,14 @@ from itertools import pairwise
 
 from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.catalogue import ServerFacts
-from ase_exporter.diagnosis.catalogue import catalogue, threshold
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import (
     NO_BASELINE,
-    SECONDS_PER_SPIN,
     WORKS,
     Baseline,
     Diagnosis,
     Level,
     baseline_of,
-    cost_parameters,
     diagnose,
     mean_of,
     unreachable,
@@ -58,16 +56,10 @@ class Frame:
     usual: str = ""
 
 
-def frame(
-    sample: Sample, seconds_per_spin: float | None = None, baseline: Baseline = NO_BASELINE, usual: str = ""
-) -> Frame:
-    """The frame of a sample. seconds_per_spin: CPU seconds of a spin, None if they were not measured.
-
-    baseline: with what the diagnosis compares; usual: when that was.
-    """
-    own = cost_parameters(seconds_per_spin, seconds_per_spin, seconds_per_spin) if seconds_per_spin else None
-    diagnosis = unreachable(sample, sample.error) if sample.error else diagnose(sample, baseline, own)
-    found = figures(sample, diagnosis, seconds_per_spin or threshold(SECONDS_PER_SPIN))
+def frame(sample: Sample, baseline: Baseline = NO_BASELINE, usual: str = "") -> Frame:
+    """The frame of a sample. baseline: with what the diagnosis compares; usual: when that was."""
+    diagnosis = unreachable(sample, sample.error) if sample.error else diagnose(sample, baseline)
+    found = figures(sample, diagnosis)
     evidence = None
     if isinstance(facts := sample.facts, ServerFacts) and not sample.error:
         evidence = evidence_of(
@@ -87,13 +79,12 @@ class Framer:
     A server that was in trouble when the session began has no usual yet: its trouble must not become that.
     """
 
-    def __init__(self, seconds_per_spin: float | None = None) -> None:
-        self._seconds_per_spin = seconds_per_spin
+    def __init__(self) -> None:
         self._well: list[tuple[Sample, Baseline]] = []
         self._baseline, self._usual = NO_BASELINE, ""
 
     def frame(self, sample: Sample) -> Frame:
-        found = frame(sample, self._seconds_per_spin, self._baseline, self._usual)
+        found = frame(sample, self._baseline, self._usual)
         if not self._usual and _is_well(found.diagnosis):
             self._well.append((found.sample, baseline_of(found.diagnosis)))
             first = self._well[0][0]

@@ -179,14 +179,7 @@ class ReplayFeed(Feed):
 
     is_live = False
 
-    def __init__(
-        self,
-        path: Path,
-        catalogue: Catalogue,
-        *,
-        interval: float | None = None,
-        seconds_per_spin: float | None = None,
-    ) -> None:
+    def __init__(self, path: Path, catalogue: Catalogue, *, interval: float | None = None) -> None:
         header, scrapes = read_scrapes(path)
         if not sum(1 for _ in scrapes):
             raise UserError(f"--replay {path}: expected at least one scrape")
@@ -198,7 +191,6 @@ class ReplayFeed(Feed):
         self.interval = header.interval if interval is None else interval
         self._catalogue = catalogue
         self._pace = interval
-        self._seconds_per_spin = seconds_per_spin
         self._stopped = threading.Event()
         self._going = threading.Event()
         self._going.set()
@@ -225,7 +217,7 @@ class ReplayFeed(Feed):
         """All samples with all their readings, and their frames."""
         _, scrapes = read_scrapes(self._path)
         replayer = Replayer(self._header, self._target, self._catalogue)
-        framer = Framer(self._seconds_per_spin)
+        framer = Framer()
         for statements in scrapes:
             sample = replayer.sample(statements)
             yield sample, framer.frame(sample)

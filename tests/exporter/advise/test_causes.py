@@ -14,12 +14,10 @@ from ase_exporter.advise.advice import MIN_SHARE, Advice, Cause, advise
 from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.advise.remedies import AdviceStep, remedies
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.diagnosis.catalogue import catalogue, threshold
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import (
     NO_BASELINE,
-    SECONDS_PER_SPIN,
     Baseline,
-    cost_parameters,
     diagnose,
 )
 from ase_exporter.top.frames import frame
@@ -68,13 +66,6 @@ def test_a_server_that_waits_for_its_log_is_told_so_before_its_spinlocks() -> No
     )
     text = printed(advice)
     assert 0 < text.index("LOG: database orders") < text.index("fglockspins")
-
-
-def test_a_calibrated_cost_of_a_spin_is_used() -> None:
-    known, cost = of(log_waits()), 3 * threshold(SECONDS_PER_SPIN)
-    calibrated = diagnose(log_waits(), USUAL, cost_parameters(cost, cost, cost))
-    found = advise(replace(known, diagnosis=calibrated))
-    assert found.spinning == pytest.approx(3 * advise(known).spinning)
 
 
 def test_no_step_may_gain_more_than_its_finding_explains_or_cost_more_than_there_is() -> None:

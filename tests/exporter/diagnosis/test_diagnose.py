@@ -224,17 +224,6 @@ def test_an_all_clear_says_what_it_was_not_compared_with() -> None:
     assert (True, True) in said
 
 
-@pytest.mark.parametrize(("cost", "state"), [(1e-9, "contended"), (2e-8, "spinning")])
-def test_the_measured_cost_of_a_spin_decides_what_was_assumed(cost: float, state: str) -> None:
-    contended = healthy(0.9)
-    contended.set("ase_spinlock_waits_total", 3e5, spinlock="cache", **{"class": "data_cache"})
-    contended.set("ase_spinlock_spins_total", 5e7, spinlock="cache", **{"class": "data_cache"})
-    own = {f"spinlock.seconds_per_spin{name}": cost for name in ("", "_low", "_high")}
-    found = diagnose(contended, own=own)
-    assert state in {each.name for each in found.findings}
-    assert found.account.parts["spinning"] == pytest.approx(min(3.6, 5e7 * cost))
-
-
 def test_every_name_in_the_catalogue_exists() -> None:
     known = catalogue()
     for name, finding in known.findings.items():
