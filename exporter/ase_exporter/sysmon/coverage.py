@@ -7,31 +7,54 @@ there, or more than one of it); not (when other rows are not there).
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, Rows, Term, grammar, release, terms
-from ase_exporter.sysmon.structure import COUNT, Report, Section
+from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, grammar, has_names, place, release
+from ase_exporter.sysmon.structure import COUNT, Report, Row, Section
 
 _PROCEDURE = "sp_sysmon_"
 _OF_16 = (BUCKETS, "NV Cache Management")
 # No whole report of it is known: which rows it prints is not known either.
-_UNKNOWN_RELEASE = "12.5"
+UNKNOWN_RELEASE = "12.5"
 _ENGINE, _POOL = re.compile(r"Engine \d+"), re.compile(r"ThreadPool : .*")
 _BUCKET = re.compile(r"(?P<pool>.*) (?P<size>\d+)")
 _BUCKET_STEP = 32
 _MIN_BUCKETS = 3
-_PACK = re.compile(r"\bSP(\d+)", re.IGNORECASE)
+_PACK = re.compile(r"\bSP(\d+)")
+# Sub-headings and label of a row in the grammar.
+Term = tuple[Names, str]
+
+
+class _Rows:
+    """The rows of one section by their place in the grammar, and its blocks."""
+
+    def __init__(self, section: Section) -> None:
+        self.by_place: defaultdict[Term, list[Row]] = defaultdict(list)
+        self.blocks: defaultdict[Names, dict[Names, None]] = defaultdict(dict)
+        for row in section.rows:
+            path, label = place(section.name, row.path, row.label)
+            self.by_place[path, label].append(row)
+            for depth in range(len(path) + 1):
+                self.blocks[path[:depth]][row.path[:depth]] = None
+
+    def of(self, pattern: Names, path: Names, wanted: Sequence[Term]) -> Iterator[Row]:
+        """The rows at these places below the same names as a path, as far as the places share its pattern."""
+        for term, label in wanted:
+            shared = 0
+            while shared < min(len(path), len(term)) and pattern[shared] == term[shared]:
+                shared += 1
+            yield from (row for row in self.by_place[term, label] if row.path[:shared] == path[:shared])
 
 
 def missing_parts(report: Report, only: str = "") -> Iterator[str]:
     """What a report of its release has and this one lacks. only: the one section that was asked for."""
     version = release(report.header.version)
-    if version == _UNKNOWN_RELEASE:
+    if version == UNKNOWN_RELEASE:
         yield f"a list of what release {version} prints: whether the report is complete is not known"
     yield from _missing_sections(report, version, only)
     for section in report.sections:
@@ -61,7 +84,7 @@ def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
 
 
 def _missing_rows(section: Section, version: str, banner: str) -> Iterator[str]:
-    rows = Rows(section)
+    rows = _Rows(section)
     for known, container, need, wanted in _needed(section.name, version):
         there = [row.path for row in rows.by_place.get((known.path, known.label), ())]
         for path in rows.blocks.get(known.path if need == "block" else container, ()):
@@ -71,7 +94,7 @@ def _missing_rows(section: Section, version: str, banner: str) -> Iterator[str]:
 
 
 def _is_due(
-    rows: Rows, known: KnownRow, path: Names, need: str, wanted: tuple[Term, ...], banner: str
+    rows: _Rows, known: KnownRow, path: Names, need: str, wanted: tuple[Term, ...], banner: str
 ) -> bool:
     """Whether a row must be in a block."""
     others = list(rows.of(known.path, path, wanted)) if wanted else []
@@ -98,11 +121,17 @@ def _needed(section: str, version: str) -> list[tuple[KnownRow, Names, str, tupl
     """The rows that a section of a release must or may have: with the block that each is one of, and its need."""
     found = []
     for row in grammar().rows:
-        if row.section == section and row.need and version in row.releases and version != _UNKNOWN_RELEASE:
-            named = [at for at, part in enumerate(row.path, 1) if "*" in part or "#" in part]
+        if row.section == section and row.need and version in row.releases and version != UNKNOWN_RELEASE:
+            named = [at for at, part in enumerate(row.path, 1) if has_names(part)]
             need, _, text = row.need.partition(" ")
-            found.append((row, row.path[: max(named, default=0)], need, terms(text) if text else ()))
+            found.append((row, row.path[: max(named, default=0)], need, _terms(text)))
     return found
+
+
+def _terms(text: str) -> tuple[Term, ...]:
+    """Places joined by ' + ', each the sub-headings and the label of rows, joined by ' / '."""
+    places = [tuple(term.split(" / ")) for term in text.split(" + ")] if text else []
+    return tuple((parts[:-1], parts[-1]) for parts in places)
 
 
 @cache

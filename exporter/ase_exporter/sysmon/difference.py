@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.sysmon.grammar import DEVICES, grammar, release, renamed_rows
+from ase_exporter.sysmon.grammar import DEVICES, grammar, release
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report
 from ase_exporter.sysmon.summary import Unit, summary
 
@@ -87,7 +87,7 @@ def changes(before: Report, after: Report) -> list[Change]:
     Rows are compared by their percentage and by their rate per second, so that samples of different length may be
     compared; what has neither, by its count. A row that a report leaves out because nothing happened is 0 there.
     Engines, caches and devices are matched by name; what only one report has is a matter of configuration.
-    Threads are matched by name, not by number; rows that a release renamed go by their present name.
+    Threads are matched by name, not by number.
     """
     reports = (before, after)
     figures = [_figures(report) for report in reports]
@@ -152,9 +152,8 @@ def _absent(report: Report, key: Key) -> float | None:
     section = next((one for one in report.sections if one.title == title), None)
     if section is None or measure not in (PER_SEC, PERCENT_OF_TOTAL):
         return None
-    before = (old[1:] for old, now in renamed_rows().items() if (old[0], *now) == (section.name, path, label))
-    places = [grammar().known(section.name, *one) for one in ((path, label), *before)]
-    return 0.0 if any(one and release(report.header.version) in one.releases for one in places) else None
+    known = grammar().known(section.name, path, label)
+    return 0.0 if known and release(report.header.version) in known.releases else None
 
 
 def _figures(report: Report) -> dict[Key, float]:
@@ -165,7 +164,7 @@ def _figures(report: Report) -> dict[Key, float]:
         for row in section.rows:
             if row.label.endswith(_SUMS_OF_PERCENTS) and row.get(PER_SEC) is None:
                 continue
-            path, label = renamed_rows().get((section.name, row.path, row.label), (row.path, row.label))
+            path, label = row.path, row.label
             if thread := _THREAD.fullmatch(label):
                 threads[(*row.path, thread["name"])] += 1
                 label = f"Thread ({thread['name']}) no. {threads[(*row.path, thread['name'])]}"

@@ -7,14 +7,13 @@ need: when the row is printed, see `coverage`. Two texts are the same but for ru
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
 
 from ase_exporter.assets import shipped_rows
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Row, Section
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL
 
 STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 BUCKETS = "Bucketpool Activity"
@@ -35,7 +34,6 @@ _TITLES = re.compile(
     r"|BucketSize +Allocs(?:/s +AllocsMissed/s| +Frees +Found empty))$"
 )
 Names = tuple[str, ...]
-Term = tuple[Names, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +135,6 @@ def grammar() -> Grammar:
     return Grammar(rows, (folder / "known_texts.txt").read_text(encoding="utf-8").splitlines())
 
 
-@cache
-def renamed_rows() -> dict[tuple[str, Names, str], tuple[Names, str]]:
-    """The place since release 15.7 of each row that had another one before (renamed_rows.csv)."""
-    known = grammar().by_place
-    found: dict[tuple[str, Names, str], tuple[Names, str]] = {}
-    for rule in shipped_rows(Path(__file__).with_name("renamed_rows.csv")):
-        old, new = (tuple(rule[name].split(" / ")) for name in ("until_15_0_3", "since_15_7"))
-        for section, path, label in known:
-            now = new[:-1], label if "*" in new[-1] else new[-1]
-            is_meant = (section, path) == (rule["section"], old[:-1]) and fnmatchcase(label, old[-1])
-            if is_meant and (section, *now) in known:
-                found.setdefault((section, path, label), now)
-    return found
-
-
 def is_named(text: str) -> bool:
     """Whether a text is a heading that ends in a name, which may hold anything."""
     return bool(_NAMED.fullmatch(text.strip()))
@@ -201,41 +184,3 @@ def _pattern(text: str) -> tuple[str, str]:
 
 def _bare(text: str) -> str:
     return text.rstrip(" :")
-
-
-def terms(text: str) -> tuple[Term, ...]:
-    """Places joined by ' + ', each the sub-headings and the label of rows, joined by ' / '."""
-    places = [tuple(term.split(" / ")) for term in text.split(" + ")]
-    return tuple((parts[:-1], parts[-1]) for parts in places)
-
-
-class Rows:
-    """The rows of one section by their place in the grammar, and those that belong to one of them."""
-
-    def __init__(self, section: Section) -> None:
-        self.by_place: defaultdict[Term, list[Row]] = defaultdict(list)
-        self.blocks: defaultdict[Names, dict[Names, None]] = defaultdict(dict)
-        for row in section.rows:
-            path, label = place(section.name, row.path, row.label)
-            self.by_place[path, label].append(row)
-            for depth in range(len(path) + 1):
-                self.blocks[path[:depth]][row.path[:depth]] = None
-
-    def of(self, pattern: Names, path: Names, wanted: Sequence[Term]) -> Iterator[Row]:
-        """The rows at these places below the same names as a path, as far as the places share its pattern."""
-        for term, label in wanted:
-            shared = 0
-            while shared < min(len(path), len(term)) and pattern[shared] == term[shared]:
-                shared += 1
-            for row in self.at(term, label):
-                if row.path[:shared] == path[:shared]:
-                    yield row
-
-    def at(self, path: Names, label: str) -> Iterator[Row]:
-        """The rows at a place; a label `*` means every row there that is no total."""
-        if label != "*":
-            yield from self.by_place.get((path, label), ())
-            return
-        for (found, name), rows in self.by_place.items():
-            if found == path and not name.startswith(("Total ", "Pool Summary", "Server Summary", "Summary")):
-                yield from rows

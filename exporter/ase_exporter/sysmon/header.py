@@ -15,6 +15,16 @@ _TIMES = (
     "Statistics Sampled at",
     "Counters Last Cleared",
 )
+# Of every release that has a list of its rows.
+_ALWAYS = (
+    "Server Name",
+    "Run Date",
+    "Sampling Started at",
+    "Sampling Ended at",
+    "Sample Interval",
+    "Sample Mode",
+)
+_MODES = ("No Clear", "Reset Counters")
 _KEYS = ("Server Version", "Server Name", "Sample Interval", "Sample Mode", *_TIMES)
 _ENTRY = re.compile(r"(?P<key>[A-Z][\w/ ]{1,40}?) *: *(?P<value>.*)")
 _INSTANCE = re.compile(r"Instance(?: Name| ID)? *: *(?P<name>[^ ].*)")
@@ -75,15 +85,19 @@ class HeaderReader:
             other={key: value for key, value in entries.items() if key not in _KEYS},
         )
 
-    def unreadable_times(self) -> list[Remark]:
-        """Dates in no known form, such as month names of another language."""
+    def missing(self) -> list[str]:
+        """The lines that every header has, and this one has not."""
+        return [f"{key} in the header" for key in _ALWAYS if not self._entries.get(key)]
+
+    def unread(self) -> list[Remark]:
+        """Values in no known form, such as names of months in another language."""
+        readable: dict[str, object] = {key: self._time(key) for key in _TIMES}
+        readable["Sample Interval"] = _interval(self._entries.get("Sample Interval", ""))
+        readable["Sample Mode"] = self._entries.get("Sample Mode") in _MODES
         return [
-            Remark(
-                self._lines[key],
-                f"{key}: {self._entries[key]!r} is no date: the time of the sample is unknown",
-            )
-            for key in _TIMES
-            if self._entries.get(key) and self._time(key) is None
+            Remark(self._lines[key], f"{key}: not known: {self._entries[key]!r}")
+            for key, value in readable.items()
+            if self._entries.get(key) and value in (None, False)
         ]
 
     def _time(self, *keys: str) -> datetime | None:

@@ -1,70 +1,55 @@
 """A report as JSON."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
-from ase_exporter.sysmon.structure import Header, Remark, Report, Row, Section
+from ase_exporter.sysmon.structure import Remark, Report, Row
 
 
-def as_json(report: Report) -> dict[str, object]:
+def as_json(report: Report) -> dict[str, Any]:
     """The whole report: header, sections with rows and text, errors, warnings; lines as in the file."""
     return {
-        "header": _header(report.header),
+        "header": {name: _plain(value) for name, value in asdict(report.header).items()},
         "complete": report.complete,
         "figures": sum(1 for _ in report.cells()),
         "missing": report.missing,
-        "unread": _remarks(report.unread),
-        "contradictions": _remarks(report.contradictions),
+        "unread": list(map(_remark, report.unread)),
+        "contradictions": list(map(_remark, report.contradictions)),
         "return_status": report.return_status,
-        "sections": [_section(section) for section in report.sections],
-        "messages": [
-            {"line": message.line, "number": message.number, "level": message.level, "text": message.text}
-            for message in report.messages
+        "sections": [
+            {
+                "name": section.name,
+                "instance": section.instance,
+                "line": section.line,
+                "rows": list(map(_row, section.rows)),
+                "recommendations": list(map(asdict, section.recommendations)),
+                "remarks": list(map(_remark, section.remarks)),
+            }
+            for section in report.sections
         ],
-        "warnings": _remarks(report.warnings),
+        "messages": list(map(asdict, report.messages)),
+        "warnings": list(map(_remark, report.warnings)),
     }
 
 
-def _header(header: Header) -> dict[str, object]:
-    found = asdict(header)
-    interval = found.pop("interval")
-    seconds = interval.total_seconds() if interval is not None else None
-    times = {name: _time(found[name]) for name in ("started", "ended", "cleared")}
-    return {**found, **times, "interval_seconds": seconds}
-
-
-def _remarks(remarks: Sequence[Remark]) -> list[dict[str, object]]:
-    return [{"line": remark.line, "text": remark.text} for remark in remarks]
-
-
-def _section(section: Section) -> dict[str, object]:
+def _row(row: Row) -> dict[str, Any]:
     return {
-        "name": section.name,
-        "instance": section.instance,
-        "line": section.line,
-        "rows": [_row(row) for row in section.rows],
-        "recommendations": [
-            f"{remark.about}: {remark.text}" if remark.about else remark.text
-            for remark in section.recommendations
-        ],
-        "remarks": [remark.text for remark in section.remarks],
-    }
-
-
-def _row(row: Row) -> dict[str, object]:
-    flaws = {
-        "overflow": list(row.overflow),
-        "wrapped": [cell.measure for cell in row.cells if cell.wrapped],
-    }
-    return {
-        "path": list(row.path),
+        "path": row.path,
         "row": row.label,
         "line": row.line,
         "cells": {cell.measure: cell.value for cell in row.cells},
-        **{flaw: measures for flaw, measures in flaws.items() if measures},
+        "overflow": row.overflow,
+        "wrapped": [cell.measure for cell in row.cells if cell.wrapped],
     }
 
 
-def _time(moment: datetime | None) -> str | None:
-    return moment.isoformat(sep=" ") if moment else None
+def _remark(remark: Remark) -> dict[str, Any]:
+    return {"line": remark.line, "text": remark.text}
+
+
+def _plain(value: Any) -> Any:
+    """Times as ISO 8601 without a zone, the interval in seconds."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else value

@@ -12,7 +12,7 @@ from typing import cast
 
 from ase_exporter.errors import UserError
 from ase_exporter.sysmon.arithmetic import check
-from ase_exporter.sysmon.coverage import missing_parts
+from ase_exporter.sysmon.coverage import UNKNOWN_RELEASE, missing_parts
 from ase_exporter.sysmon.grammar import grammar, release
 from ase_exporter.sysmon.header import HeaderReader, instance_of, is_of_client, return_status, server_message
 from ase_exporter.sysmon.lines import Line, numbered, open_lines
@@ -105,9 +105,11 @@ class _Reader:
         while position < len(self._lines):
             position = self._step(position)
         report.header = self._header.header()
-        report.warnings += self._header.unreadable_times()
+        report.unread += self._header.unread()
         if not release(report.header.version):
             report.missing.append("the release" if report.header.version else "the header")
+        elif release(report.header.version) != UNKNOWN_RELEASE:
+            report.missing += self._header.missing()
         report.missing += missing_parts(report, only)
         check(report)
         if not report.ended:

@@ -1,18 +1,19 @@
 """The figures that a DBA reads first: throughput, CPU, contention, hit ratios, waits and task switches."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.metrics import elapsed_seconds, headline_values
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT_OF_TOTAL, Report
+from ase_exporter.sysmon.metrics import headline_values
+from ase_exporter.sysmon.structure import Report
 
 Unit = Literal["/s", "%", ""]
+Values = Mapping[tuple[str, ...], float]
 
 _MAX_SWITCHES = 3
 _MIN_OTHER_CONTENTION = 1.0
-_WAITED = ("Waited", "Local Waited", "Global Waited")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,7 @@ def summary(report: Report, everything: bool = False) -> list[Figure]:
 
     everything: also contention below 1 % and all causes of task switches.
     """
-    return [
-        *_throughput(report),
-        *_contention(report, 0.0 if everything else _MIN_OTHER_CONTENTION),
-        *_waits(report),
-        *_switches(report, None if everything else _MAX_SWITCHES),
-    ]
+    return list(_figures(headline_values(report), everything))
 
 
 def figure_text(value: float, unit: Unit) -> str:
@@ -55,71 +51,52 @@ def engines(report: Report) -> int:
     return len(labels)
 
 
-def _throughput(report: Report) -> Iterator[Figure]:
-    yield from _rate(report, "Committed transactions", "Transaction Profile", "Committed Xacts")
-    values = headline_values(report)
-    busy = {labels[0]: value for labels, value in values.get("server_busy_ratio", {}).items()}
+def _figures(known: Mapping[str, Values], everything: bool) -> Iterator[Figure]:
+    yield from _plain(known, "Committed transactions", "committed_transactions_per_second", "/s")
+    busy = {state: value for (state,), value in known.get("server_busy_ratio", {}).items()}
     used = [value for state, value in busy.items() if state in ("user", "system", "cpu")]
     if used:
-        yield Figure("CPU busy", round(sum(used) * 100, 1), "%")
-    for state, value in busy.items():
-        yield Figure(f"CPU {state}", round(value * 100, 1), "%")
-    for units in values.get("cpu_units", {}).values():
-        yield Figure("CPU units", units)
-    for per_unit in values.get("throughput_per_cpu_unit", {}).values():
-        yield Figure("Transactions per CPU unit", per_unit, "/s")
-
-
-def _contention(report: Report, min_percent: float) -> Iterator[Figure]:
-    caches = report.section("Data Cache Management")
-    for row in caches.rows if caches else ():
-        percent = row.get(PERCENT_OF_TOTAL)
-        if row.label == "Spinlock Contention" and percent is not None and row.path:
-            yield Figure(f"Spinlock contention, {row.path[0].removeprefix('Cache: ')}", percent, "%")
-    for section in report.sections:
-        for row in section.rows if section is not caches else ():
-            percent = row.get(PERCENT_OF_TOTAL)
-            if row.label.endswith("Spinlock Contention") and percent is not None and percent >= min_percent:
-                name = row.path[-1] if row.label == "Spinlock Contention" else row.label.split(" Spinlock")[0]
-                yield Figure(f"Spinlock contention, {name}", percent, "%")
-    for row in caches.rows if caches else ():
-        percent = row.get(PERCENT_OF_TOTAL)
-        if row.label in ("Total Cache Hits", "Cache Hits") and percent is not None and row.path:
-            name = "all caches" if row.label == "Total Cache Hits" else row.path[0].removeprefix("Cache: ")
-            yield Figure(f"Hit ratio, {name}", percent, "%")
-
-
-def _waits(report: Report) -> Iterator[Figure]:
+        yield _percent("CPU busy", math.fsum(used))
+    yield from (_percent(f"CPU {state}", value) for state, value in busy.items())
+    yield from _plain(known, "CPU units", "cpu_units")
+    yield from _plain(known, "Transactions per CPU unit", "throughput_per_cpu_unit", "/s")
+    for (cache,), ratio in known.get("cache_spinlock_contention_ratio", {}).items():
+        yield _percent(f"Spinlock contention, {cache}", ratio)
+    for (spinlock,), ratio in known.get("spinlock_contention_ratio", {}).items():
+        if everything or 100 * ratio >= _MIN_OTHER_CONTENTION:
+            yield _percent(f"Spinlock contention, {spinlock}", ratio)
+    searches = known.get("cache_searches_per_second", {})
+    yield from _hit_ratio(searches, "all caches")
+    for cache in dict.fromkeys(cache for cache, _ in searches):
+        yield from _hit_ratio({each: rate for each, rate in searches.items() if each[0] == cache}, cache)
+    requests = known.get("semaphore_requests_per_second", {})
     for kind in ("Log", "ULC"):
-        rows = [
-            report.find("Transaction Management", label, f"{kind} Semaphore Requests") for label in _WAITED
-        ]
-        percents = [row.get(PERCENT_OF_TOTAL) for row in rows if row]
-        known = [percent for percent in percents if percent is not None]
-        if known:
-            yield Figure(f"{kind} semaphore waits", round(sum(known), 1), "%")
-    locks = report.find("Lock Management", "Avg Lock Contention")
-    if locks and (percent := locks.get(PERCENT_OF_TOTAL)) is not None:
-        yield Figure("Lock waits", percent, "%")
-    yield from _rate(report, "Deadlocks", "Lock Management", "Deadlock Percentage")
-    yield from _rate(report, "Disk I/Os", "Disk I/O Management", "Total Requested Disk I/Os")
+        outcomes = {labels[0]: rate for labels, rate in requests.items() if labels[1] == kind}
+        if total := math.fsum(outcomes.values()):
+            yield _percent(f"{kind} semaphore waits", 1 - outcomes.get("Granted", 0.0) / total)
+    waits, locks = (known.get(f"lock_{what}_per_second", {}).get(()) for what in ("waits", "requests"))
+    if waits is not None and locks:
+        yield _percent("Lock waits", waits / locks)
+    yield from _plain(known, "Deadlocks", "deadlocks_per_second", "/s")
+    yield from _plain(known, "Disk I/Os", "disk_ios_per_second", "/s")
+    switches = known.get("task_context_switches_per_second", {})
+    total = math.fsum(switches.values())
+    ranked = sorted(switches.items(), key=lambda each: -each[1])[: None if everything else _MAX_SWITCHES]
+    for (cause,), rate in ranked if total else ():
+        if rate or everything:
+            yield _percent(f"Task switches, {cause}", rate / total)
 
 
-def _switches(report: Report, count: int | None) -> Iterator[Figure]:
-    tasks = report.section("Task Management")
-    causes = [
-        (row.get(PERCENT_OF_TOTAL) or 0.0, row.label)
-        for row in (tasks.rows if tasks else ())
-        if row.path[-1:] == ("Task Context Switches Due To:",)
-    ]
-    for percent, label in sorted(causes, reverse=True)[:count]:
-        if percent > 0 or count is None:
-            yield Figure(f"Task switches, {label}", percent, "%")
+def _hit_ratio(searches: Values, name: str) -> Iterator[Figure]:
+    """searches: rates by cache and outcome."""
+    hits = math.fsum(rate for (_, outcome), rate in searches.items() if outcome == "Hits")
+    if total := math.fsum(searches.values()):
+        yield _percent(f"Hit ratio, {name}", hits / total)
 
 
-def _rate(report: Report, name: str, section: str, label: str) -> Iterator[Figure]:
-    """A row per second: count by the seconds that the sample really took, as the metrics have it."""
-    if row := report.find(section, label):
-        count, seconds = row.get(COUNT), elapsed_seconds(report)
-        known = count is not None and count >= 0 and seconds
-        yield Figure(name, round((count or 0.0) / seconds, 2) if known else row.get(PER_SEC) or 0.0, "/s")
+def _plain(known: Mapping[str, Values], name: str, metric: str, unit: Unit = "") -> Iterator[Figure]:
+    yield from (Figure(name, round(value, 2), unit) for value in known.get(metric, {}).values())
+
+
+def _percent(name: str, ratio: float) -> Figure:
+    return Figure(name, round(100 * ratio, 1), "%")
