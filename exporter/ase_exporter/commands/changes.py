@@ -10,15 +10,11 @@ from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.store import read_history
 from ase_exporter.commands.options import DEFAULT_URL
 from ase_exporter.errors import UserError
-from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
 from ase_exporter.untrusted.terminal import PlainConsole, WordTable
 
-_COLUMNS = ["seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags"]
-
-
-Format = Literal["table", "json", "markdown", "csv"]
+Format = Literal["table", "json"]
 
 
 def changes(
@@ -67,20 +63,7 @@ def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
     if output == "json":
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return
-    rows = [_COLUMNS, *map(_row, found)]
-    if output == "csv":
-        print(encoders.csv_lines(rows), end="")
-    elif output == "markdown":
-        print(encoders.markdown_table(rows))
-    else:
-        print_table(found)
-
-
-def _row(change: dict[str, Any]) -> list[str]:
-    times = [change["at"], change["not_before"], change["end"]]
-    what = [change["kind"], change["name"], change["old"], change["new"], change["who"]]
-    shown = ["" if at is None else utc_text(at) for at in times]
-    return [*shown, _target(change), *what, " ".join(change["tags"])]
+    print_table(found)
 
 
 def _target(change: dict[str, Any]) -> str:

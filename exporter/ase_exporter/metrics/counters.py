@@ -8,8 +8,8 @@ the truth or too little, never a spike and never a negative value.
 The first reading of a table is the base: totals start at 0 and grow by deltas, so rows that share a series (the
 slots of one spinlock) may come and go without distorting their sum. Totals do not start at the raw values: after
 wraps and clears a total is ahead of its raw value, and an exporter that restarted from the raw value would show
-Prometheus a reset to that value, all of which would count as growth of one scrape. `probe` reads once, so its
-totals start at the raw values.
+Prometheus a reset to that value, all of which would count as growth of one scrape. The scraper
+of a capture (`raw_counters`) starts at the raw values, which is what a capture is about.
 
 A store that continues another one (`saved_totals`) counts from its raw values and totals: what grew between is
 counted by the same rules. It may continue an older state of the other one, as long as raw counters only grew since.

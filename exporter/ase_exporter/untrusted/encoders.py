@@ -4,17 +4,13 @@ Pages are encoded by Jinja2 (pages.render), metrics by metrics.exposition, answe
 and lines of the log by logs.
 """
 
-import csv
 import html
-import io
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 
 from ase_exporter.untrusted.entry import one_line
 
-# Spreadsheets run cells that begin so (OWASP, CSV injection), unless they are numbers. For some a semicolon begins one.
-_FORMULA = re.compile(r"(?:^|(?<=;)) *(?=[=@|%\uff1d\uff20\uff0b\uff0d]|[+-](?![\d.,]+$))")
 # Characters that ASE's names have at most.
 _MAX_NAME = 255
 # What `one_line` leaves of characters that no name in SQL can hold safely.
@@ -27,17 +23,6 @@ _MARKDOWN = re.compile(r"([\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])|:(?=//))")
 
 class UnwritableNameError(ValueError):
     """A name that cannot be written in SQL safely."""
-
-
-def csv_lines(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV. What a spreadsheet would take for formulas begins with an apostrophe."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(map(_no_formula, row) for row in rows)
-    return out.getvalue()
-
-
-def _no_formula(cell: object) -> object:
-    return _FORMULA.sub(r"'\g<0>", one_line(cell)) if isinstance(cell, str) else cell
 
 
 def markdown(text: str) -> str:

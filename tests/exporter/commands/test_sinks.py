@@ -2,7 +2,6 @@
 
 import asyncio
 import csv
-import io
 import json
 import re
 import time
@@ -12,14 +11,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from markdown_it import MarkdownIt
 from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.test_prometheus import server as prometheus
 from tests.exporter.mcp_server.running_server import client
 from tests.exporter.running_exporter import configuration, exporter
 from tests.exporter.simulated import run as simulated
 from tests.exporter.untrusted.hostile_names import hostile_names
-from tests.exporter.untrusted.test_encoders import FORMULA
 from tests.paths import REPOSITORY
 
 # Those that fit into a column.
@@ -33,7 +30,7 @@ OF_ITS_OWN = re.compile(r"^\s*(shutdown|drop table)", re.M)
 COMMANDS = ["top --once --interval 1", "top --record R --interval 1 --once", "top --replay R --once"]
 COMMANDS += ["top --sql --json --once --interval 1", "advise --seconds 1", "check", "check --sql"]
 COMMANDS += ["capture --show --scrapes 1", "capture --keep-names --scrapes 1 --output C", "check --capture C"]
-FORMS = ("table", "json", "markdown", "csv")
+FORMS = ("table", "json")
 PAGES = ["/probe?target=A", "/", "/metrics", "/targets", "/changes", "/changes?format=json"]
 PAGES += ["/sessions?target=A", "/sessions?target=A&format=json"]
 # Labels of what reads a Prometheus.
@@ -78,10 +75,7 @@ def test_no_name_of_a_server_escapes(
             own = () if "--replay" in command or "--capture" in command else ("--config.file", "exporter.yml")
             ended = run(*command.split(), *own)
             require_safe(ended.stdout, ended.stderr)
-    found = {form: run("changes", "--state-dir", str(state), "--format", form).stdout for form in FORMS}
-    require_safe(*found.values(), MarkdownIt("js-default").render(found["markdown"]))
-    rows = csv.reader(io.StringIO(found["csv"]))
-    assert not any(FORMULA.match(cell) for row in rows for cell in row)
+    require_safe(*(run("changes", "--state-dir", str(state), "--format", form).stdout for form in FORMS))
 
 
 def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:

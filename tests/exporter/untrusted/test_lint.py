@@ -9,8 +9,6 @@ from tests.paths import REPOSITORY
 
 # A line of a new module for each way in and out.
 SINKS = """\
-csv.writer(out).writerow([name])
-csv.DictWriter(out, [name])
 html.escape(name)
 httpx2.AsyncClient()
 httpx2.Client()
