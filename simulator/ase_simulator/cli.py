@@ -1,7 +1,6 @@
 """The command `ase-simulator`: serves the servers of a scenario until SIGTERM or Ctrl-C."""
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -22,7 +21,6 @@ from ase_simulator.schema.profiles import profiles
 from ase_simulator.server import Listener
 from ase_simulator.simulation import simulation
 from ase_simulator.sql.logins import FULL, Login
-from ase_simulator.support import support
 
 app = typer.Typer(
     name="ase-simulator",
@@ -77,16 +75,9 @@ def serve(
         Path | None, typer.Option(help="PEM certificate; all connections then use TLS.")
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM private key of the certificate.")] = None,
-    frozen: Annotated[
-        bool,
-        typer.Option("--frozen", help="Repeat the first answer to each query, for benchmarks of clients."),
-    ] = False,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="End a batch that asks for what is not simulated (message 20999)."),
-    ] = False,
-    list_support: Annotated[
-        bool, typer.Option("--support", help="Print what is done, approximated and refused as JSON, and end.")
     ] = False,
     replay: Annotated[
         Path | None,
@@ -99,16 +90,11 @@ def serve(
 ) -> None:
     """Serve the servers of a scenario, or a capture, until SIGTERM or Ctrl-C."""
     logging.basicConfig(level=logging.WARNING, format="ase-simulator: %(message)s")
-    if list_support:
-        print(json.dumps(support(), indent=1))
-        return
     logins = [_login(entry) for entry in login] if login else None
     tls = _tls(tls_cert, tls_key)
     if replay is not None:
-        if version or frozen:
-            raise UsageError(
-                "--replay: the answers are those of the capture: expected no --version, no --frozen"
-            )
+        if version:
+            raise UsageError("--replay: the answers are those of the capture: expected no --version")
         try:
             backend = ReplayBackend(read_capture(replay), logins)
         except CaptureError as error:
@@ -125,7 +111,7 @@ def serve(
         raise UsageError(str(error)) from error
     for each in servers:
         each.faults.strict = strict
-    listeners = [partial(simulation, each, logins, host, tls=tls, frozen=frozen) for each in servers]
+    listeners = [partial(simulation, each, logins, host, tls=tls) for each in servers]
     asyncio.run(_serve(listeners, [server.name for server in servers], host, port))
 
 

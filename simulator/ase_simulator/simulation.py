@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 
 from ase_simulator.contracts import Server
-from ase_simulator.frozen import FrozenBackend
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import Login
@@ -19,16 +18,9 @@ async def simulation(
     host: str,
     port: int,
     tls: ssl.SSLContext | None = None,
-    *,
-    frozen: bool = False,
 ) -> AsyncIterator[Listener]:
-    """Serve a model and play its scenario; raises OSError if the address is not available.
-
-    frozen: repeat the first answer to each query.
-    """
-    live = SqlBackend(server, logins)
-    backend = FrozenBackend(live) if frozen else live
-    async with Listener(backend, host, port, faults=server.faults, tls=tls) as listener:
+    """Serve a model and play its scenario; raises OSError if the address is not available."""
+    async with Listener(SqlBackend(server, logins), host, port, faults=server.faults, tls=tls) as listener:
         server.on_drop(listener.drop)
         play = asyncio.create_task(server.play())
         try:

@@ -143,24 +143,27 @@ def addressed(text: str, ports: dict[str, int]) -> str:
 
 
 @contextmanager
-def fleet(directory: Path, frozen: int, live: Sequence[str]) -> Iterator[Fleet]:
-    """Start idle servers, a live one per scenario, and the exporters; other services are started later."""
-    base = -(-free_block(40 + frozen + len(live)) // 10) * 10
+def fleet(directory: Path, still: int, live: Sequence[str]) -> Iterator[Fleet]:
+    """Start idle servers, a live one per scenario, and the exporters; other services are started later.
+
+    The time of the idle ones stands still, which takes less of the processors.
+    """
+    base = -(-free_block(40 + still + len(live)) // 10) * 10
     names = ["exporter-0", "exporter-1", *PROGRAMS]
     ports = {name: base + number for number, name in enumerate(names)}
     password = secrets.token_hex(12)
     (directory / "password").write_text(password)
     first = base + len(names)
-    servers = {f"IDLE{number + 1:03}": first + number for number in range(frozen)}
-    servers |= {name.upper(): first + frozen + number for number, name in enumerate(live)}
-    idle = {"scenario": "idle", "server": "IDLE{n:03d}", "count": frozen}
+    servers = {f"IDLE{number + 1:03}": first + number for number in range(still)}
+    servers |= {name.upper(): first + still + number for number, name in enumerate(live)}
+    idle = {"scenario": "idle", "server": "IDLE{n:03d}", "count": still}
     with Webhook(HOST) as webhook, Processes(directory) as processes:
         running = Fleet(directory, processes, webhook, ports, servers)
         _write(running, directory)
         (directory / "idle.yaml").write_text(
             yaml.safe_dump({"name": "idle", "description": "a fleet", "fleet": [idle]})
         )
-        _ours(processes, "simulator", "ase-simulator", f"--port={first}", "--frozen",
+        _ours(processes, "simulator", "ase-simulator", f"--port={first}", "--speed=0",
               f"--scenario={directory / 'idle.yaml'}", f"--login=monitor:{password}")  # fmt: skip
         for name in live:
             _ours(processes, f"simulator-{name}", "ase-simulator", f"--port={servers[name.upper()]}",

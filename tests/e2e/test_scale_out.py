@@ -15,7 +15,7 @@ from tests.e2e.fleet import INTERVAL, Fleet, fleet
 
 from ase_exporter.demo.webhook import Notification
 
-FROZEN = 199
+IDLE = 199
 LIVE = "memscale"
 MINUTE = 60.0
 # For everything to be scraped twice and to arrive.
@@ -148,11 +148,11 @@ def stored(running: Fleet, span: Span) -> Stored:
 
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
-    with fleet(tmp_path_factory.mktemp("fleet"), FROZEN, [LIVE]) as running:
+    with fleet(tmp_path_factory.mktemp("fleet"), IDLE, [LIVE]) as running:
         # Without deduplication, so that every sample that was written can be counted.
         running.more["victoriametrics"] = ["--dedup.minScrapeInterval=0s"]
         running.start_all()
-        running.wait(f"count(max_over_time(ase_up[5m]) == 1) == {FROZEN + 1}", timeout=600)
+        running.wait(f"count(max_over_time(ase_up[5m]) == 1) == {IDLE + 1}", timeout=600)
         time.sleep(SETTLED)
         first = time.time()
         time.sleep(2 * INTERVAL)
@@ -201,5 +201,5 @@ def test_rules_are_evaluated_there_and_their_alerts_arrive(lived: Lived) -> None
     assert webhook.wait(lambda arrived: bool(contended(arrived)), timeout=600)
     told = contended(webhook.notifications())
     assert {each.labels["instance"] for each in told} == {LIVE.upper()}
-    lived.running.wait(f"count(count by (instance) (ase:spinlock_grabs:rate1m)) == {FROZEN + 1}", timeout=600)
+    lived.running.wait(f"count(count by (instance) (ase:spinlock_grabs:rate1m)) == {IDLE + 1}", timeout=600)
     print(f"\n{told[0].annotations['summary']}")

@@ -57,11 +57,11 @@ def test_it_says_where_it_listens_knows_its_logins_and_ends_though_a_batch_runs(
         assert ends(program, signal.SIGTERM)
 
 
-def test_logins_of_the_environment_tls_and_frozen_answers(tmp_path: Path) -> None:
+def test_logins_of_the_environment_tls_and_a_clock_that_stands_still(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     certificate, key = authority.sign("server")
     tls = ssl.create_default_context(cafile=str(authority.file))
-    options = ("--tls-cert", certificate, "--tls-key", key, "--frozen", "--speed", "1000")
+    options = ("--tls-cert", certificate, "--tls-key", key, "--speed", "0")
     with simulator(*options, ASE_SIMULATOR_LOGIN="sa:two probe:three") as (program, (port,)):
         assert logs_in(port, "probe", "three", tls)
         client = RawClient(port)

@@ -79,7 +79,10 @@ def test_a_server_that_is_not_there_gives_one_line(run: Run) -> None:
     ("options", "expected"),
     [
         ([__file__], f"--replay {__file__}: expected a gzip file"),
-        ([str(EXAMPLE), "--frozen"], "--replay: the answers are those of the capture: expected no --version"),
+        (
+            [str(EXAMPLE), "--version=16.0 SP04"],
+            "--replay: the answers are those of the capture: expected no --version",
+        ),
     ],
 )
 def test_a_wrong_replay_gives_one_line(

@@ -9,6 +9,7 @@ from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import Disconnect, Message, ReturnStatus, Rows
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import Login
+from ase_simulator.sql.procedures import SCRIPTED, scripted
 
 
 @pytest.fixture
@@ -186,3 +187,7 @@ def test_a_stateful_table_gives_each_row_once_to_a_connection(live: Client) -> N
     assert live.rows("select ErrorMessage from master..monErrorLog") == []
     other = Client(live.backend.server, backend=live.backend)
     assert other.rows("select ErrorMessage from master..monErrorLog") == first
+
+
+def test_every_procedure_that_is_a_script_parses() -> None:
+    assert all(scripted(name).name == name for name in SCRIPTED)
