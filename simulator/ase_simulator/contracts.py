@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol, TypedDict, Unpack
 
 from ase_simulator.faults import Faults
-from ase_simulator.results import Column, Message, Result, TransactionState, Type
+from ase_simulator.results import Message, Result, TransactionState
 
 # One row of a table by column name. Columns left out are NULL to the client.
 Row = dict[str, object]
@@ -31,24 +31,6 @@ class LoginRequest:
     encrypted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a call or a prepared statement; name with its @, or '' by position."""
-
-    name: str
-    type: Type
-    value: object
-    output: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """Parameter types of a prepared statement, and its columns if they are known before it runs."""
-
-    parameters: Sequence[Type]
-    columns: Sequence[Column] | None
-
-
 class Session(Protocol):
     """One logged-in connection. A task that iterates may be cancelled at any await (attention)."""
 
@@ -61,16 +43,8 @@ class Session(Protocol):
     @property
     def transaction(self) -> TransactionState: ...
 
-    def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
-        """Run a batch; `?` marks take the parameters in order, names with @ are variables. Errors: Message."""
-        ...
-
-    def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
-        """Run one procedure (RPC): its results, ReturnStatus, then OutputParameters if there are any."""
-        ...
-
-    def describe(self, sql: str) -> Description | Message:
-        """Parameter types and columns of a statement with `?` marks, or ASE's error."""
+    def execute(self, sql: str) -> AsyncIterator[Result]:
+        """Run a batch. Errors: Message."""
         ...
 
     def close(self) -> None:

@@ -4,8 +4,8 @@
 imports the other.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
@@ -28,30 +28,21 @@ class TransactionState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """An ASE type. length: characters or bytes of strings and binaries; precision, scale: of numeric.
-
-    declared: the type of fixed length whose values a column that allows NULL keeps as this one.
-    """
+    """An ASE type. length: characters or bytes of strings and binaries; precision, scale: of numeric."""
 
     name: TypeName
     length: int = 0
     precision: int = 0
     scale: int = 0
-    declared: TypeName | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a result set; an expression without an alias has the name ''.
-
-    origin: table and column that it is of, both '' if it is of none. identity: it is an identity column.
-    """
+    """One column of a result set; an expression without an alias has the name ''."""
 
     name: str
     type: Type
     nullable: bool = True
-    origin: tuple[str, str] = ("", "")
-    identity: bool = False
 
 
 @dataclass(slots=True)
@@ -64,16 +55,6 @@ class Rows:
     columns: Sequence[Column]
     rows: Iterable[Sequence[object]]
     counted: bool = True
-
-
-@dataclass(slots=True)
-class PreEncodedRows(Rows):
-    """A result set that never changes: `tds` encodes it once per kind of client and keeps the bytes.
-
-    For benchmarks of clients. Yield the same object again to reuse the bytes.
-    """
-
-    encoded: dict[Hashable, tuple[int, bytes]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +98,8 @@ class ReturnStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputParameters:
-    """Output parameters of a procedure called by RPC, in the order of the call."""
-
-    columns: Sequence[Column]
-    values: Sequence[object]
-
-
-@dataclass(frozen=True, slots=True)
 class Disconnect:
     """The server drops the connection here (fatal errors, `shutdown`, scripted faults)."""
 
 
-Result = Rows | Affected | Ended | Message | EnvChange | ReturnStatus | OutputParameters | Disconnect
+Result = Rows | Affected | Ended | Message | EnvChange | ReturnStatus | Disconnect

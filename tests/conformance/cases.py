@@ -113,23 +113,9 @@ COUNTED = (
     "insert into #counted select n + 1 from #counted update #counted set n = n + 5 "
     "select n from #counted order by n"
 )
-PREPARED = "select TableName, TableID from master..monTables where TableName = ? and TableID > ?"
-PROCEDURE = "conformance_double"
-CREATE_PROCEDURE = (
-    f"create procedure {PROCEDURE} @n int, @twice int = null output as "
-    "begin select @n n select @twice = 2 * @n return 7 end"
-)
 HANG = "waitfor delay '00:10:00'"
 # Every client reads it row by row: large enough to fill hundreds of packets.
 _PAIRS = "master..monTables a, master..monTableColumns b where a.TableID < 12"
 BIG = f"select a.TableID, b.ColumnName from {_PAIRS}"
 BIG_COUNT = f"select count(*) n from {_PAIRS}"
 ALIVE = "select 42 n"
-
-
-def call_by_batch(procedure: str, argument: int) -> str:
-    """What clients without RPC run."""
-    return (
-        f"declare @status int, @output int exec @status = {procedure} {argument}, @output output "
-        "select @status status, @output output"
-    )

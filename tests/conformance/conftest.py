@@ -29,9 +29,6 @@ def simulator() -> Iterator[Target]:
     watch = Watch(cases.HANG)
     with watched(watch), running(lambda: Listener(backend)) as server:
         target = Target(server, "sa", PASSWORD, watch)
-        admin = Odbc(server.port, target.user, target.password)
-        assert admin.batch(cases.CREATE_PROCEDURE).errors == []
-        admin.close()
         yield target
     assert not backend.shared.sessions
 

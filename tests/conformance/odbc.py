@@ -5,7 +5,6 @@ import threading
 from typing import Any
 
 import pyodbc
-from tests.conformance.cases import call_by_batch
 from tests.conformance.transcript import Row, Transcript
 
 # unixODBC's word for "general warning", which is how FreeTDS passes PRINT on
@@ -36,19 +35,6 @@ class Odbc:
         with self._cursor() as cursor:
             return _run(cursor, sql)
 
-    def prepared(self, sql: str, parameters: list[str | int]) -> Transcript:
-        with self._cursor() as cursor:
-            first = _run(cursor, sql, parameters)
-            first.sets += _run(cursor, sql, parameters).sets
-            return first
-
-    def call(self, procedure: str, argument: int) -> Transcript:
-        """By ODBC's call, whose output parameters are beyond pyodbc; so by a batch besides."""
-        with self._cursor() as cursor:
-            called = _run(cursor, f"{{call {procedure}(?)}}", [argument])
-            called.sets += _run(cursor, call_by_batch(procedure, argument)).sets
-            return called
-
     def start(self, sql: str) -> None:
         self._running = self._cursor()
 
@@ -76,10 +62,10 @@ class Odbc:
         return self._connection.cursor()
 
 
-def _run(cursor: Any, sql: str, parameters: list[str | int] | None = None) -> Transcript:
+def _run(cursor: Any, sql: str) -> Transcript:
     transcript = Transcript()
     try:
-        cursor.execute(sql, *([parameters] if parameters else []))
+        cursor.execute(sql)
         while True:
             transcript.messages += [_message(*told) for told in cursor.messages or []]
             if cursor.description:

@@ -1,14 +1,13 @@
 """The server under test, and what it notices of its clients."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
 from tests.simulator.tds.running import Running
 
-from ase_simulator.contracts import Parameter
 from ase_simulator.results import Result
 from ase_simulator.sql.session import SqlSession
 
@@ -27,14 +26,12 @@ def watched(watch: Watch) -> Iterator[None]:
     """All sessions tell the watch."""
     execute = SqlSession.execute
 
-    async def watched_execute(
-        session: SqlSession, sql: str, parameters: Sequence[Parameter] = ()
-    ) -> AsyncIterator[Result]:
+    async def watched_execute(session: SqlSession, sql: str) -> AsyncIterator[Result]:
         is_it = watch.batch in sql
         if is_it:
             watch.hanging.set()
         try:
-            async for result in execute(session, sql, parameters):
+            async for result in execute(session, sql):
                 yield result
         finally:
             if is_it:

@@ -73,23 +73,6 @@ def test_counts(client: Client) -> None:
         assert answer.counts[-3:] == [1, 1, 2]
 
 
-def test_parameters(client: Client) -> None:
-    answer = client.prepared(cases.PREPARED, ["monEngine", 0])
-    found = [row for row in answer.rows if row[0] == "monEngine"]
-    assert len(found) == 2, answer
-    assert found[0] == found[1]
-    assert answer.errors == []
-
-
-def test_a_procedure_with_output_parameters(client: Client) -> None:
-    answer = client.call(cases.PROCEDURE, 21)
-    assert ["21"] in answer.rows
-    if answer.status is None:
-        assert ["7", "42"] in answer.rows
-    else:
-        assert (answer.status, answer.outputs) == ("7", ["42"])
-
-
 def test_cancel(client: Client, target: Target) -> None:
     client.start(cases.HANG)
     assert target.watch.hanging.wait(60)

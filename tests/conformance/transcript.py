@@ -18,8 +18,6 @@ class Transcript:
     counts: list[int] = field(default_factory=list)
     messages: list[tuple[str, str]] = field(default_factory=list)
     errors: list[tuple[str, str]] = field(default_factory=list)
-    outputs: list[str | None] = field(default_factory=list)
-    status: str | None = None
     parted: bool = True
 
     @property
@@ -28,19 +26,13 @@ class Transcript:
 
 
 class Client(Protocol):
-    """One client; every method connects where it must. Parameters: str or int."""
+    """One client; every method connects where it must."""
 
     name: str
 
     def login(self, password: str) -> Transcript: ...
 
     def batch(self, sql: str) -> Transcript: ...
-
-    def prepared(self, sql: str, parameters: list[str | int]) -> Transcript:
-        """Runs one statement twice."""
-        ...
-
-    def call(self, procedure: str, argument: int) -> Transcript: ...
 
     def start(self, sql: str) -> None:
         """Run a batch and do not wait for its end."""

@@ -6,7 +6,6 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.conformance.cases import call_by_batch
 from tests.conformance.transcript import Row, Transcript
 
 _ERROR = re.compile(
@@ -40,16 +39,6 @@ class Tsql:
 
     def batch(self, sql: str) -> Transcript:
         return self._run(sql, self._password)
-
-    def prepared(self, sql: str, parameters: list[str | int]) -> Transcript:
-        """tsql cannot prepare: values go into the text, as its users do it."""
-        for value in parameters:
-            sql = sql.replace("?", str(value) if isinstance(value, int) else f"'{value}'", 1)
-        return self._run(_SEPARATOR.join((sql, sql)), self._password)
-
-    def call(self, procedure: str, argument: int) -> Transcript:
-        """tsql knows no RPC: `exec` in a batch."""
-        return self.batch(call_by_batch(procedure, argument))
 
     def start(self, sql: str) -> None:
         self._running = self._open(self._password)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import count
 
-from ase_simulator.contracts import Description, LoginRequest, Parameter
+from ase_simulator.contracts import LoginRequest
 from ase_simulator.replay.file import Recorded
 from ase_simulator.results import Column, Disconnect, Message, Result, Rows, TransactionState, Type
 from ase_simulator.sql.logins import Login, Logins, standard_logins
@@ -71,7 +71,7 @@ class ReplaySession:
         self._scrape = 1
         self._served: Counter[str] = Counter()
 
-    async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
+    async def execute(self, sql: str) -> AsyncIterator[Result]:
         """The recorded results. A batch of several statements has one on each line, and ends at an error."""
         batch = [sql] if self._answers.find(sql) else sql.split("\n")
         for number, statement in enumerate(map(str.strip, batch)):
@@ -87,18 +87,6 @@ class ReplaySession:
                 yield Disconnect()
             if recorded.failed:
                 break
-
-    def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
-        """A procedure without parameters, as recorded with exec."""
-        return self.execute(f"exec {procedure}")
-
-    def describe(self, sql: str) -> Description | Message:
-        """Statements with parameters are never recorded."""
-        if found := self._answers.find(sql):
-            results = next(iter(found[0].values()))[0].results
-            columns = next((each.columns for each in results if isinstance(each, Rows)), None)
-            return Description([], columns if found[1] is None else None)
-        return _not_recorded(sql)
 
     def close(self) -> None:
         """Nothing to release."""

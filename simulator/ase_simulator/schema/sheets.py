@@ -25,11 +25,6 @@ class Sheet:
         self._parts: Sequence[Declared] = [declared] if isinstance(declared, Mapping) else declared
         self._code: dict[str, list[dict[str, CodeType]]] = {}
 
-    @property
-    def constants(self) -> dict[str, Any]:
-        """The columns that always have the same value."""
-        return {name: value for part in self._parts for name, value in part.get("constant", {}).items()}
-
     def rows(self, version: str, known: dict[str, Any]) -> Iterator[Row]:
         """The rows as of now; known: the names that expressions may use besides those of a row."""
         if version not in self._code:

@@ -2,14 +2,14 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 
 from ase_simulator.contracts import LoginRequest, Row, Server
 from ase_simulator.results import TransactionState, Type
 from ase_simulator.schema.catalog import NEWEST, TableDefinition, catalog
 from ase_simulator.schema.profiles import Profile
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import SqlError, refusal
 from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
 from ase_simulator.sql.lookup.server_facts import run_value
@@ -20,8 +20,7 @@ from ase_simulator.sql.state.server_state import ServerState
 from ase_simulator.sql.state.settings import Settings
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.state.transactions import Transactions
-from ase_simulator.sql.state.variables import DeclaredCursor, Frame
-from ase_simulator.sql.syntax.statements import CreateProcedure
+from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.types.values import EngineValue
 
 # Options that must both be on for changes to be recorded, and ch_events.area by the command that made a change.
@@ -39,8 +38,7 @@ _AREAS = {
 class Context(ABC):
     """The state of a session: settings, variables, tables, locks.
 
-    error, rowcount, nestlevel, sqlstatus, status, identity: what the @@variables show. mark_types: those of `?`.
-    frozen: the rows of monitoring tables between mdaconfig's `begin` and `end`. set_roles: what SET ROLE switched.
+    error, rowcount, nestlevel: what the @@variables show. set_roles: what SET ROLE switched.
     """
 
     def __init__(
@@ -57,14 +55,9 @@ class Context(ABC):
             language=request.language or login.language, system_view=server.faults.system_view
         )
         self.frame = Frame()
-        self.procedures: dict[str, CreateProcedure] = {}
         self.error = 0
         self.rowcount = 0
         self.nestlevel = 0
-        self.sqlstatus = 0
-        self.status = 0
-        self.identity = 0
-        self.cursors: dict[str, DeclaredCursor] = {}
         self.traceflags: set[str] = set()
         self.set_roles: dict[str, bool] = {}
         self.engine = EmbeddedEngine(shared.store.uri)
@@ -74,8 +67,6 @@ class Context(ABC):
         self.locks.add(self.locker)
         self.transactions = Transactions(self.locks, self.locker)
         self._ended = asyncio.Event()
-        self.mark_types: Sequence[Type] = ()
-        self.frozen: dict[str, list[Row]] | None = None
         self._seen: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     @property
@@ -99,11 +90,6 @@ class Context(ABC):
         return self.transactions.depth
 
     @property
-    def lock_timeout(self) -> float | None:
-        """How long the session waits for a lock; None for ever."""
-        return self.locker.timeout
-
-    @property
     def roles(self) -> list[str]:
         """Active roles, in ASE's order."""
         off = self.login.inactive
@@ -112,19 +98,6 @@ class Context(ABC):
     def now(self) -> datetime:
         """The server's clock."""
         return self.server.local_now() + self.server.faults.daylight_saving
-
-    def freeze(self, action: str) -> None:
-        """mdaconfig('freeze', 'begin' or 'end'): monitoring tables stop changing; raises SqlError 12043, 12044."""
-        if action == "begin":
-            if self.frozen is not None:
-                raise SqlError(12043)
-            self.frozen = {}
-        elif action == "end":
-            if self.frozen is None:
-                raise SqlError(12044)
-            self.frozen = None
-        else:
-            raise SqlError(102, action)
 
     def record_change(
         self, kind: str, target: str, element: str, old: str | None, new: str, mode: str
@@ -153,27 +126,8 @@ class Context(ABC):
         found = tables.find(name, place)
         faults = self.server.faults
         if found is None or name in faults.missing_tables:
-            raise SqlError(208, name)
+            raise refusal("tables", name, SqlError(208, name))
         return found.altered(faults.column_types, faults.missing_columns)
-
-    def client_function(self, name: str) -> CreateProcedure | None:
-        """The SQL function of that name in its database or the current one or, for `sp_…`, in sybsystemprocs."""
-        place, _, name = name.rpartition("..")
-        places = [place or self.database, *(["sybsystemprocs", "master"] if name.startswith("sp_") else [])]
-        made = self.shared.procedures
-        return next(
-            (
-                found
-                for place in places
-                for (owner, known), found in made.items()
-                if owner == place and known.lower() == name.lower() and found.returns is not None
-            ),
-            None,
-        )
-
-    def mark_type(self, number: int) -> Type | None:
-        """The type of the value of a `?`; None if it is not known yet."""
-        return self.mark_types[number] if number < len(self.mark_types) else None
 
     def enter(self, database: str) -> None:
         """Raises SqlError 911, or if the login cannot use the database: by its state, or as no user of it (916)."""

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from ase_simulator.contracts import ServerError
 from ase_simulator.results import Message
+from ase_simulator.yaml_text import load_yaml
 
 
 def _messages() -> dict[int, tuple[int, int, str]]:
@@ -20,6 +21,10 @@ def _messages() -> dict[int, tuple[int, int, str]]:
 
 MESSAGES: Mapping[int, tuple[int, int, str]] = _messages()
 NOT_SIMULATED = 20999
+REFUSED: Mapping[str, frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kind, names in load_yaml(files(__package__).joinpath("refused.yaml").read_text("utf-8")).items()
+}
 
 
 class SqlError(ServerError):
@@ -41,6 +46,12 @@ class NotSimulatedError(SqlError):
     def __init__(self, what: str) -> None:
         super().__init__(NOT_SIMULATED, what)
         self.what = what
+
+
+def refusal(kind: str, name: str, otherwise: SqlError) -> SqlError:
+    """NotSimulatedError for what ASE has and the simulator does not, else the given error. kind: of refused.yaml."""
+    shown = f"{name}()" if kind == "functions" else f"DBCC {name}" if kind == "dbcc" else name
+    return NotSimulatedError(shown) if name in REFUSED[kind] else otherwise
 
 
 def message(number: int, *words: object) -> Message:

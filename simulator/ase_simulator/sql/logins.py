@@ -78,10 +78,6 @@ class Logins:
             login.suid = 1 if login.name == "sa" else self._known.get(login.name, taken + 1)
         self._by_name[login.name] = login
 
-    def drop(self, name: str) -> None:
-        """Removes a login."""
-        self._by_name.pop(name, None)
-
 
 def change_role(login: Login | None, grant: bool, role: str) -> None:
     """Grants or revokes; raises SqlError 11039 and 17231. Takes effect in running sessions at once."""

@@ -132,14 +132,14 @@ class PasswordExchange:
         """MSG and parameters: cipher, public key, nonce; each of the declared length, or FreeTDS crashes."""
         key = public_key()
         types = [
-            ("", wire_type(Type("int"), False, dialect)),
-            ("", long_binary(len(key), dialect)),
-            ("", long_binary(len(self._nonce), dialect)),
+            wire_type(Type("int"), False, dialect),
+            long_binary(len(key), dialect),
+            long_binary(len(self._nonce), dialect),
         ]
         return b"".join(
             (
                 tokens.security_message(dialect, _challenge(dialect)),
-                parameter_formats(dialect, types, wide=False),
+                parameter_formats(dialect, types),
                 parameter_values(types, [1, key, self._nonce]),
             )
         )
@@ -148,17 +148,17 @@ class PasswordExchange:
         """The password, or '' (valid for no login) if it was not encrypted with our key and nonce."""
         for answer in answers:
             if answer.id == ENCRYPTED_PASSWORD and answer.parameters:
-                return self._decrypt(answer.parameters[0].value, dialect)
+                return self._decrypt(answer.parameters[0], dialect)
         return ""
 
-    def _decrypt(self, value: object, dialect: Dialect) -> str:
+    def _decrypt(self, value: bytes, dialect: Dialect) -> str:
         # Imported where a client encrypts its password: most never do, and it takes 7 MB.
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
 
         scheme = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
         try:
-            clear = private_key().decrypt(value, scheme) if isinstance(value, bytes) else b""
+            clear = private_key().decrypt(value, scheme)
         except ValueError:
             return ""
         return dialect.decode(clear[NONCE_SIZE:]) if clear.startswith(self._nonce) else ""

@@ -13,8 +13,6 @@ from ase_simulator.results import (
     Ended,
     EnvChange,
     Message,
-    OutputParameters,
-    PreEncodedRows,
     Result,
     ReturnStatus,
     Rows,
@@ -23,12 +21,10 @@ from ase_simulator.results import (
 from ase_simulator.tds import tokens
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.packets import Reply
-from ase_simulator.tds.rows import RowFormat, parameter_formats, parameter_values
+from ase_simulator.tds.rows import RowFormat
 from ase_simulator.tds.tokens import Done, DoneToken
-from ase_simulator.tds.types import wire_type
 
 MAX_INFORMATION_SEVERITY = 10
-OUTPUT_PARAMETER = 0x01
 # ASE's message for a value outside its type.
 ARITHMETIC_OVERFLOW = Message(3606, 16, 0, "Arithmetic overflow occurred.\n")
 _GARBAGE = b"\x01\x02\x03"
@@ -62,7 +58,6 @@ class ReplyWriter:
         self._server = server
         self._faults = faults
         self._held: tuple[DoneToken, int, int, TransactionState] | None = None
-        self._failed = False
 
     def add(self, token: bytes) -> None:
         """Append a token, after the DONE that was held back."""
@@ -90,41 +85,23 @@ class ReplyWriter:
         """Write the results of a batch; a return status in it is followed by DONEPROC."""
         async with closing(results):
             async for result in results:
-                await self._write(result, DoneToken.DONE, request)
+                await self._write(result, request)
         if self._held is None:
             self.done()
 
-    async def procedure(self, results: AsyncIterator[Result], request: str) -> None:
-        """Write the results of an RPC; DONEPROC has the error flag if its last statement failed."""
-        self._failed = False
-        async with closing(results):
-            async for result in results:
-                await self._write(result, DoneToken.DONEINPROC, request)
-        self.done(Done.ERROR if self._failed else Done.FINAL, token=DoneToken.DONEPROC)
-
-    def error(self, message: Message, done: DoneToken = DoneToken.DONE) -> None:
-        """Write a message; an error ends its statement, within a procedure without a DONE."""
+    def error(self, message: Message) -> None:
+        """Write a message; an error ends its statement."""
         self.add(tokens.message(self._dialect, self._server, message))
         if message.severity > MAX_INFORMATION_SEVERITY:
-            self._failed = True
-            if done is DoneToken.DONE:
-                self.done(Done.ERROR)
+            self.done(Done.ERROR)
 
-    def _count(self, count: int, done: DoneToken, status: Done = Done.COUNT) -> None:
-        self._failed = False
-        self.done(status, count, done)
-
-    async def rows(self, rows: Rows, request: str = "", *, formatted: bool = False) -> int:
-        """Write a result set (formatted: without its format); returns the number of rows."""
+    async def _rows(self, rows: Rows, request: str) -> int:
+        """Write a result set; returns the number of rows."""
         row_format = RowFormat(rows.columns, self._dialect)
-        if not formatted:
-            self.add(row_format.encode())
-        self._release()
+        self.add(row_format.encode())
         faults = self._faults
         if (faults.seconds_per_row or faults.broken) and faults.strikes(request):
             return await self._faulty_rows(row_format, rows, faults.seconds_per_row, faults.broken)
-        if isinstance(rows, PreEncodedRows):
-            return await self._kept_rows(row_format, rows)
         total = 0
         for count, block in row_format.blocks(rows.rows):
             total += count
@@ -132,15 +109,6 @@ class ReplyWriter:
             await self._reply.send()
             await asyncio.sleep(0)  # A fast client must not starve the others.
         return total
-
-    async def _kept_rows(self, row_format: RowFormat, rows: PreEncodedRows) -> int:
-        if row_format.key not in rows.encoded:
-            blocks = list(row_format.blocks(rows.rows))
-            rows.encoded[row_format.key] = (sum(n for n, _ in blocks), b"".join(block for _, block in blocks))
-        count, data = rows.encoded[row_format.key]
-        self._reply.add(data)
-        await self._reply.send()
-        return count
 
     async def _faulty_rows(
         self, row_format: RowFormat, rows: Rows, seconds_per_row: float, broken: Break | None
@@ -165,36 +133,31 @@ class ReplyWriter:
             await self._reply.push()
         raise DisconnectError(reset=broken.how == "reset")
 
-    async def _write(self, result: Result, done: DoneToken, request: str) -> None:
+    async def _write(self, result: Result, request: str) -> None:
         try:
-            await self._write_result(result, done, request)
+            await self._write_result(result, request)
         except ServerError as error:
-            self.error(error.message, done)
+            self.error(error.message)
         except (ArithmeticError, struct.error):
-            self.error(ARITHMETIC_OVERFLOW, done)
+            self.error(ARITHMETIC_OVERFLOW)
 
-    async def _write_result(self, result: Result, done: DoneToken, request: str) -> None:
+    async def _write_result(self, result: Result, request: str) -> None:
         dialect = self._dialect
         match result:
             case Rows():
-                count = await self.rows(result, request)
-                self._count(count, done, Done.COUNT if result.counted else Done.FINAL)
+                count = await self._rows(result, request)
+                self.done(Done.COUNT if result.counted else Done.FINAL, count)
             case Affected(count):
-                self._count(count, done)
+                self.done(Done.COUNT, count)
             case Ended():
-                self.done(token=done)
+                self.done()
             case Message():
-                self.error(result, done)
+                self.error(result)
             case EnvChange():
                 self.add(tokens.environment(dialect, result))
             case ReturnStatus(value):
                 self.add(tokens.return_status(dialect, value))
-                if done is DoneToken.DONE:
-                    self.done(token=DoneToken.DONEPROC)
-            case OutputParameters(columns, values):
-                types = [(column.name, wire_type(column.type, True, dialect)) for column in columns]
-                formats = parameter_formats(dialect, types, status=OUTPUT_PARAMETER)
-                self._reply.add(formats + parameter_values(types, values))
+                self.done(token=DoneToken.DONEPROC)
             case Disconnect():
                 await self._reply.push()
                 raise DisconnectError

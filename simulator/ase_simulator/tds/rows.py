@@ -1,4 +1,4 @@
-"""Encodes result sets and output parameters: formats and rows."""
+"""Encodes result sets, and parameters of the login: formats and rows."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,7 +9,6 @@ from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.types import LARGE, WireType, wire_type
 
 NULL_ALLOWED = 0x20
-_IDENTITY = 0x40
 ROWS_A_BLOCK = 256
 
 _ROW = 0xD1
@@ -20,13 +19,12 @@ RowWriter = Callable[[Sequence[object]], bytes]
 
 
 class RowFormat:
-    """The columns of one result set for one client; equal formats produce equal bytes."""
+    """The columns of one result set for one client."""
 
     def __init__(self, columns: Sequence[Column], dialect: Dialect) -> None:
         self._columns = columns
         self._dialect = dialect
         self._types = [wire_type(column.type, column.nullable, dialect) for column in columns]
-        self.key = (dialect, tuple((column.type, column.nullable) for column in columns))
         self.write = row_writer(self._types, dialect)
 
     def encode(self) -> bytes:
@@ -36,12 +34,10 @@ class RowFormat:
         parts = [layout.u2(len(self._columns))]
         for column, kind in zip(self._columns, self._types, strict=True):
             names = name = _name(self._dialect, column.name)
-            if wide:  # the label, then catalogue, schema (both left empty), table and column of its origin
-                table, origin = column.origin
-                names += bytes(2) + _name(self._dialect, table)
-                names += _name(self._dialect, origin) if origin else name
-            status = NULL_ALLOWED * column.nullable | _IDENTITY * column.identity
-            parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind, column))
+            if wide:  # the label, then catalogue, schema and table (left empty), and the name
+                names += bytes(3) + name
+            status = NULL_ALLOWED * column.nullable
+            parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind))
         return _sized(self._dialect, 0x61, 0xEE, b"".join(parts))
 
     def blocks(self, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, bytes]]:
@@ -97,23 +93,17 @@ def _fused(types: Sequence[WireType], dialect: Dialect) -> RowWriter:
     return write
 
 
-def parameter_formats(
-    dialect: Dialect, types: Sequence[tuple[str, WireType]], *, status: int = 0, wide: bool | None = None
-) -> bytes:
-    """PARAMFMT or PARAMFMT2 of named types."""
+def parameter_formats(dialect: Dialect, types: Sequence[WireType]) -> bytes:
+    """PARAMFMT of nameless parameters."""
     layout = dialect.layout
-    wide = dialect.wide if wide is None else wide
-    parts = [layout.u2(len(types))]
-    for name, kind in types:
-        mark = layout.u4(status) if wide else bytes((status,))
-        parts.append(_name(dialect, name) + mark + _type(dialect, kind))
+    parts = [layout.u2(len(types)), *(bytes(2) + _type(dialect, kind) for kind in types)]
     body = b"".join(parts)
-    return b"\x20" + layout.u4(len(body)) + body if wide else b"\xec" + layout.u2(len(body)) + body
+    return b"\xec" + layout.u2(len(body)) + body
 
 
-def parameter_values(types: Sequence[tuple[str, WireType]], values: Sequence[object]) -> bytes:
+def parameter_values(types: Sequence[WireType], values: Sequence[object]) -> bytes:
     """PARAMS that follow their formats."""
-    return _PARAMS + b"".join([kind.encode(value) for (_, kind), value in zip(types, values, strict=True)])
+    return _PARAMS + b"".join([kind.encode(value) for kind, value in zip(types, values, strict=True)])
 
 
 def _name(dialect: Dialect, name: str) -> bytes:
@@ -125,13 +115,9 @@ def _status(dialect: Dialect, status: int) -> bytes:
     return dialect.layout.u4(status) if dialect.wide else bytes((status,))
 
 
-def _type(dialect: Dialect, kind: WireType, column: Column | None = None) -> bytes:
-    layout = dialect.layout
-    table = b""
-    if kind.token in LARGE:
-        name = dialect.cut(column.origin[0], _MAX_NAME) if column else b""
-        table = layout.u2(len(name)) + name
-    return layout.u4(kind.user_type) + bytes((kind.token,)) + kind.format + table + bytes(1)
+def _type(dialect: Dialect, kind: WireType) -> bytes:
+    table = bytes(2) if kind.token in LARGE else b""  # a name, left empty
+    return dialect.layout.u4(kind.user_type) + bytes((kind.token,)) + kind.format + table + bytes(1)
 
 
 def _sized(dialect: Dialect, wide_token: int, token: int, body: bytes) -> bytes:

@@ -19,11 +19,10 @@ class Done(IntFlag):
 
 
 class DoneToken(IntEnum):
-    """After a statement of a batch, at the end of a procedure, after a statement within one."""
+    """After a statement of a batch, at the end of a procedure."""
 
     DONE = 0xFD
     DONEPROC = 0xFE
-    DONEINPROC = 0xFF
 
 
 class LoginStatus(IntEnum):
@@ -109,23 +108,9 @@ def return_status(dialect: Dialect, value: int) -> bytes:
     return b"\x79" + dialect.layout.i4(value)
 
 
-def option_info(dialect: Dialect, option: int, value: bytes) -> bytes:
-    """OPTIONCMD that tells the value of an option."""
-    body = bytes((4, option)) + _short(value)
-    return b"\xa6" + dialect.layout.u2(len(body)) + body
-
-
 def security_message(dialect: Dialect, number: int) -> bytes:
     """MSG that announces parameters."""
     return b"\x65\x03\x01" + dialect.layout.u2(number)
-
-
-def dynamic_answer(dialect: Dialect, name: str, *, wide: bool) -> bytes:
-    """Acknowledges a step of a prepared statement."""
-    body = b"\x20\x00" + _short(dialect.cut(name, 255))
-    if wide:
-        return b"\x62" + dialect.layout.u4(len(body)) + body
-    return b"\xe7" + dialect.layout.u2(len(body)) + body
 
 
 def _short(data: bytes) -> bytes:

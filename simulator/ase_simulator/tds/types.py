@@ -17,15 +17,10 @@ Encoder = Callable[[object], bytes]
 
 
 class DataType:
-    """Data type tokens of strings, binaries and large objects, and of bit."""
+    """Data type tokens that are treated in a way of their own."""
 
-    IMAGE = 0x22
-    TEXT = 0x23
-    BLOB = 0x24
-    BINARY = 0x2D
     CHAR = 0x2F
     BIT = 0x32
-    VARCHAR = 0x27
     UNITEXT = 0xAE
     LONGCHAR = 0xAF
     LONGBINARY = 0xE1
@@ -36,9 +31,9 @@ class Entry:
     """A type as types.csv has it.
 
     family: how its values are written. token: the data type if never NULL (0: there is none); nullable: if it may be.
-    code: of struct, for types of fixed size; parts: what turns a value into the fields of the code, and decode the
-    reverse (None: it is the field); scale: follows the size in formats. capability: of clients that support it ('' for
-    all), with the type that others get instead.
+    code: of struct, for types of fixed size; parts: what turns a value into the fields of the code (None: it is the
+    field); scale: follows the size in formats. capability: of clients that support it ('' for all), with the type that
+    others get instead.
     """
 
     name: TypeName
@@ -48,7 +43,6 @@ class Entry:
     nullable: int
     code: str
     parts: Callable[[object], object] | None
-    decode: Callable[[bytes, str], object] | None
     scale: bytes
     capability: str
     instead: TypeName
@@ -69,7 +63,6 @@ def _entry(row: dict[str, Any]) -> Entry:
         int(row["nullable"], 16),
         row["code"],
         getattr(values, row["parts"]) if row["parts"] else None,
-        getattr(values, row["decode"]) if row["decode"] else None,
         bytes((int(row["scale"]),)) if row["scale"] else b"",
         row["capability"],
         row["instead"],

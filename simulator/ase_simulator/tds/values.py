@@ -1,10 +1,9 @@
-"""Python values to and from the bytes of ASE's scalar types, lengths not included.
+"""Python values to the bytes of ASE's scalar types, lengths not included.
 
 Times are counted from 1900-01-01: datetime in days and 1/300 s, smalldatetime in days and minutes, date in
 days, time in 1/300 s; bigdatetime in microseconds since 0000-01-01, bigtime since midnight.
 """
 
-import struct
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 
@@ -93,61 +92,8 @@ def encode_numeric(value: object, precision: int, scale: int) -> bytes:
     return bytes((units < 0,)) + abs(units).to_bytes(numeric_size(precision) - 1, "big")
 
 
-def decode_datetime(data: bytes, order: str) -> datetime:
-    """8 bytes are a datetime, 4 a smalldatetime."""
-    if len(data) == 4:
-        days, minutes = struct.unpack(order + "HH", data)
-        return EPOCH + timedelta(days=days, minutes=minutes)
-    days, ticks = struct.unpack(order + "iI", data)
-    return EPOCH + timedelta(days=days) + _from_ticks(ticks)
-
-
-def decode_date(data: bytes, order: str) -> date:
-    """4 bytes."""
-    return EPOCH.date() + timedelta(days=struct.unpack(order + "i", data)[0])
-
-
-def decode_time(data: bytes, order: str) -> time:
-    """4 bytes."""
-    return (EPOCH + _from_ticks(struct.unpack(order + "I", data)[0])).time()
-
-
-def decode_bigdatetime(data: bytes, order: str) -> datetime:
-    """8 bytes."""
-    microseconds = struct.unpack(order + "Q", data)[0]
-    return datetime.min + (timedelta(microseconds=microseconds) - _DAY * DAYS_BEFORE_YEAR_1)
-
-
-def decode_bigtime(data: bytes, order: str) -> time:
-    """8 bytes."""
-    return (EPOCH + timedelta(microseconds=struct.unpack(order + "Q", data)[0])).time()
-
-
-def decode_money(data: bytes, order: str) -> Decimal:
-    """8 bytes are money, 4 are smallmoney."""
-    if len(data) == 4:
-        return _scaled(struct.unpack(order + "i", data)[0], MONEY_SCALE)
-    high, low = struct.unpack(order + "iI", data)
-    return _scaled((high << 32) + low, MONEY_SCALE)
-
-
-def decode_numeric(data: bytes, scale: int) -> Decimal:
-    """Sign and magnitude."""
-    units = int.from_bytes(data[1:], "big")
-    return _scaled(-units if data[0] else units, scale)
-
-
 def _units(value: object, scale: int) -> int:
     return int(_EXACT.to_integral_value(_EXACT.scaleb(as_decimal(value), scale)))
-
-
-def _scaled(units: int, scale: int) -> Decimal:
-    return Decimal(units).scaleb(-scale, _EXACT)
-
-
-def _from_ticks(ticks: int) -> timedelta:
-    # Whole milliseconds, as ASE shows them: a third of a second is .333
-    return timedelta(milliseconds=(ticks * 1000 + TICKS_PER_SECOND // 2) // TICKS_PER_SECOND)
 
 
 def _ticks(moment: datetime) -> int:

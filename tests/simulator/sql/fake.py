@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from ase_simulator.contracts import ClientState, LoginRequest, Option, Parameter, Row, Server, ServerError
+from ase_simulator.contracts import ClientState, LoginRequest, Option, Row, Server, ServerError
 from ase_simulator.faults import Faults
 from ase_simulator.results import Message, Result, Rows
 from ase_simulator.schema.types import NATIONAL_BYTES
@@ -131,13 +131,9 @@ class Client:
         assert isinstance(session, SqlSession), session
         self.session = session
 
-    def results(self, sql: str, *parameters: Parameter) -> list[Result]:
+    def results(self, sql: str) -> list[Result]:
         """All results of a batch; row sets are read at once, as the wire does."""
-        return RUNNER.run(self._collect(self.session.execute(sql, parameters)))
-
-    def call(self, procedure: str, *parameters: Parameter) -> list[Result]:
-        """All results of an RPC."""
-        return RUNNER.run(self._collect(self.session.call(procedure, parameters)))
+        return RUNNER.run(self._collect(self.session.execute(sql)))
 
     @staticmethod
     async def _collect(stream) -> list[Result]:  # type: ignore[no-untyped-def]
@@ -146,9 +142,9 @@ class Client:
             async for result in stream
         ]
 
-    def rows(self, sql: str, *parameters: Parameter) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of the last result set; fails on any error."""
-        results = self.results(sql, *parameters)
+        results = self.results(sql)
         errors = [result for result in results if isinstance(result, Message) and result.severity > 10]
         assert not errors, errors
         sets = [result for result in results if isinstance(result, Rows)]

@@ -1,20 +1,10 @@
-"""Batches: several statements, variables, control flow, temporary tables, cursors."""
-
-from itertools import pairwise
+"""Batches: what a session is charged for, and how it ends."""
 
 import pytest
 from tests.simulator.sql.fake import Client, FakeServer
 from tests.simulator.sql.test_statements import SERVERS
 
-from ase_simulator.contracts import Description, Parameter
-from ase_simulator.results import (
-    Column,
-    Message,
-    OutputParameters,
-    ReturnStatus,
-    Rows,
-    Type,
-)
+from ase_simulator.results import Message, Rows
 from ase_simulator.sql.session import ROW_MS, STATEMENT_MS
 
 
@@ -36,48 +26,6 @@ def test_a_session_is_charged_for_each_statement_and_row_that_was_taken(client: 
 def test_waitfor_sleeps_on_the_servers_clock(client: Client) -> None:
     client.results("waitfor delay '00:01:30'")
     assert client.backend.server.slept == [90]  # type: ignore[attr-defined]
-
-
-def test_marks_take_their_types_from_columns_and_parameters(client: Client) -> None:
-    sql = "select spid from master..sysprocesses where spid = ? and cmd like ? and loggedindatetime > ?"
-    description = client.session.describe(sql)
-    assert isinstance(description, Description)
-    assert [type_.name for type_ in description.parameters] == ["smallint", "varchar", "datetime"]
-    assert [column.name for column in description.columns or ()] == ["spid"]
-    call = client.session.describe("exec sp_lock ?, ?")
-    assert isinstance(call, Description)
-    assert [type_.name for type_ in call.parameters] == ["int", "int"]
-    found = client.rows(
-        "select cmd from master..sysprocesses where spid = ? or cmd = ?",
-        Parameter("", Type("int"), 5),
-        Parameter("", Type("varchar", 9), "X"),
-    )
-    assert found == [("SELECT",), ("X",)]
-
-
-def test_nameless_parameters_are_the_variables_of_a_batch_in_their_order(client: Client) -> None:
-    parameters = [Parameter("", Type("int"), 5), Parameter("", Type("varchar", 9), "two")]
-    assert client.rows("select @b, @a, @@nestlevel, @b + 1", *parameters) == [(5, "two", 0, 6)]
-
-
-def test_output_parameters_come_to_the_client_from_a_call_and_from_a_batch(client: Client) -> None:
-    client.results("create procedure twice @n int, @twice int output as select @twice = 2 * @n")
-    given = [Parameter("@n", Type("int"), 6), Parameter("@twice", Type("int"), None, output=True)]
-    returned = OutputParameters([Column("@twice", Type("int"))], [12])
-    assert client.call("twice", *given) == [ReturnStatus(0), returned]
-    results = client.results("declare @found int exec twice 21, @twice = @found output")
-    assert results[-1] == OutputParameters([Column("@twice", Type("int"))], [42])
-    assert ReturnStatus(0) in results
-
-
-def test_showplan_names_the_tables_of_a_query_before_its_rows(client: Client) -> None:
-    client.results("create table #t (a int) set showplan on")
-    results = client.results("\nselect * from #t, master..sysobjects o")
-    assert isinstance(results[-1], Rows)
-    lines = [result.text.strip() for result in results if isinstance(result, Message)]
-    assert lines[0] == "QUERY PLAN FOR STATEMENT 1 (at line 2)."
-    assert [after for line, after in pairwise(lines) if line == "FROM TABLE"] == ["#t", "sysobjects"]
-    assert client.printed("set showplan off select * from #t") == []
 
 
 def test_a_closed_session_rolls_back() -> None:

@@ -199,6 +199,20 @@ def test_rows_read_at_level_3_stay_locked(hint: str) -> None:
 
 
 @played
+async def test_no_session_is_held_up_by_one_that_changes_tables_while_another_reads(s: Sessions) -> None:
+    table = s.backend.shared.permanent.find("tempdb", "lk")
+    assert table is not None
+    reading = s.two.engine.run(f"SELECT c0 FROM {table.handle}")
+    assert next(reading) == (1,)
+    assert await s.ask(s.one, "drop table tempdb..lk select * from tempdb..lk") == [208]
+    creating = asyncio.create_task(s.ask(s.one, "create table tempdb..lk (b int)"))
+    assert await s.ask(s.dba, "select 1") == [(1,)]
+    assert not creating.done()
+    assert list(reading) == [(2,)]
+    assert await creating == []
+
+
+@played
 async def test_what_is_not_simulated_is_refused_and_counted(s: Sessions) -> None:
     assert await s.ask(s.one, "exec sp_addsegment 'a' select 1") == [20999, (1,)]
     assert s.model.faults.refused == {"sp_addsegment": 1}

@@ -38,8 +38,6 @@ class Column:
     user_type: int
     type: int
     length: int = 0
-    label: str = ""
-    table: str = ""
 
 
 @dataclass
@@ -187,7 +185,7 @@ class ReplyReader:
             return Token("ROW" if token == 0xD1 else "PARAMS", {"values": values})
         if token == 0x79:
             return Token("RETURNSTATUS", {"value": self._int("i")})
-        size = {0x20: "I", 0x61: "I", 0x62: "I", 0x65: "B"}.get(token, "H")
+        size = {0x20: "I", 0x61: "I", 0x65: "B"}.get(token, "H")
         end = self._int(size) + self._at
         readers: dict[int, Callable[[], Token]] = {
             0xE5: self._message,
@@ -197,11 +195,7 @@ class ReplyReader:
             0x61: lambda: self._format("ROWFMT2", wide=True),
             0xEC: lambda: self._format("PARAMFMT", wide=False),
             0x20: lambda: self._format("PARAMFMT2", wide=True),
-            0x83: self._cursor,
             0xE2: lambda: Token("CAPABILITY", {"body": self._take(end - self._at)}),
-            0xA6: lambda: Token("OPTIONCMD", {"body": self._take(end - self._at)}),
-            0xE7: lambda: Token("DYNAMIC", {"body": self._take(end - self._at)}),
-            0x62: lambda: Token("DYNAMIC2", {"body": self._take(end - self._at)}),
             0x65: lambda: Token("MSG", {"status": self._int("B"), "id": self._int("H")}),
         }
         read = readers[token]()
@@ -237,22 +231,16 @@ class ReplyReader:
         server = self._take(4)
         return Token("LOGINACK", {"status": status, "version": version, "name": name, "server": server})
 
-    def _cursor(self) -> Token:
-        cursor, command, status = self._int("i"), self._int("B"), self._int("H")
-        rows = self._int("i") if status & 0x20 else None
-        return Token("CURINFO", {"id": cursor, "command": command, "status": status, "rows": rows})
-
     def _format(self, name: str, *, wide: bool) -> Token:
         self._columns = [self._column(name, wide) for _ in range(self._int("H"))]
         return Token(name, {"columns": self._columns})
 
     def _column(self, token: str, wide: bool) -> Column:
         name = self._short().decode()
-        label, table = name, ""
         if token == "ROWFMT2":
-            _catalogue, _schema, table, name = (self._short().decode() for _ in range(4))
+            _catalogue, _schema, _table, name = (self._short().decode() for _ in range(4))
         status = self._int("I") if wide else self._int("B")
-        column = Column(name, status, self._int("I"), self._int("B"), label=label, table=table)
+        column = Column(name, status, self._int("I"), self._int("B"))
         kind = column.type
         if kind in FIXED_SIZES:
             column.length = FIXED_SIZES[kind]
@@ -266,7 +254,7 @@ class ReplyReader:
             column.length = self._int("I")
         elif kind in TEXT:
             column.length = self._int("I")
-            column.table = self._take(self._int("H")).decode()
+            self._take(self._int("H"))
         else:
             raise AssertionError(f"type 0x{kind:02x}")
         self._short()

@@ -2,21 +2,19 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import date
 
 from tests.conformance.cases import TYPES
 
-from ase_simulator.contracts import Description, LoginRequest, Parameter, ServerError
+from ase_simulator.contracts import LoginRequest, ServerError
 from ase_simulator.results import (
     Affected,
     Column,
     Disconnect,
     EnvChange,
     Message,
-    OutputParameters,
     Result,
-    ReturnStatus,
     Rows,
     TransactionState,
     Type,
@@ -85,8 +83,8 @@ class ScriptedSession:
             self._open = False
             self._backend.open_sessions -= 1
 
-    async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
-        self._backend.heard.append((sql, tuple(parameters)))
+    async def execute(self, sql: str) -> AsyncIterator[Result]:
+        self._backend.heard.append(sql)
         words = sql.strip()
         if words in self._backend.answers:
             for result in self._backend.answers[words]():
@@ -106,42 +104,13 @@ class ScriptedSession:
             old, self.database = self.database, words[4:].strip("[]")
             yield EnvChange("database", self.database, old)
             yield Message(5701, 10, 2, f"Changed database context to '{self.database}'.\n")
-        elif "?" in words:
-            yield Rows(
-                [Column(f"p{i}", parameter.type) for i, parameter in enumerate(parameters)],
-                [[parameter.value for parameter in parameters]],
-            )
         elif words == "disconnect":
             yield Message(6005, 14, 1, "Server shutdown in progress.")
             yield Disconnect()
 
-    async def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
-        self._backend.heard.append((procedure, tuple(parameters)))
-        if not procedure.endswith("double"):
-            yield Message(2812, 16, 5, f"Stored procedure '{procedure}' not found.")
-            return
-        if not parameters:
-            yield Message(201, 16, 1, "Procedure double expects parameter @n, which was not supplied.")
-            return
-        yield Rows([Column("argument", Type("int"))], [(parameters[0].value,)])
-        yield Affected(1)
-        yield ReturnStatus(7)
-        argument = parameters[0].value
-        outputs = [Column(parameter.name, Type("int")) for parameter in parameters if parameter.output]
-        if outputs and isinstance(argument, int):
-            yield OutputParameters(outputs, [2 * argument for _ in outputs])
-
-    def describe(self, sql: str) -> Description | Message:
-        if sql.startswith("wrong"):
-            return Message(102, 15, 1, "Incorrect syntax near 'wrong'.")
-        return Description(self._backend.parameters.get(sql, [Type("int")] * sql.count("?")), None)
-
 
 class ScriptedBackend:
-    """answers: batch text to results, looked at first. parameters: what a statement takes, where not int.
-
-    heard: what clients asked, in order.
-    """
+    """answers: batch text to results, looked at first. heard: batches of clients, in their order."""
 
     name = "SCRIPTED"
     version = "16.0 SP04"
@@ -163,8 +132,7 @@ class ScriptedBackend:
                 numbers(3),
             ],
         }
-        self.parameters: dict[str, list[Type]] = {}
-        self.heard: list[tuple[str, tuple[Parameter, ...]]] = []
+        self.heard: list[str] = []
         self.logins: list[LoginRequest] = []
         self.open_sessions = 0
         self.transaction = TransactionState.NONE

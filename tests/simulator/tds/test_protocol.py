@@ -133,40 +133,39 @@ def test_an_error_while_rows_are_read_follows_the_rows(client: RawClient, backen
     assert statuses(answer) == [("DONE", ERROR)]
 
 
-@pytest.mark.parametrize("wide", [False, True], ids=["DBRPC", "DBRPC2"])
-def test_a_procedure_answers_rows_status_and_output_parameters(client: RawClient, wide: bool) -> None:
-    call = client.codec.rpc("double", wide=wide)
-    parameters = client.codec.parameters([("@n", 21, False), ("@twice", None, True)])
-    answer = client.ask(call + parameters)
-    assert [token.name for token in answer] == [
-        *("ROWFMT2", "ROW", "DONEINPROC"),
-        "DONEINPROC",
-        *("RETURNSTATUS", "PARAMFMT2", "PARAMS", "DONEPROC"),
-    ]
-    assert answer[4]["value"] == 7
-    assert answer[5]["columns"][0].name == "@twice"
-    assert answer[6]["values"] == [struct.pack(client.codec.order + "i", 42)]
-    assert statuses(answer)[-1] == ("DONEPROC", 0)
-
-
 # A request -> the numbers of its errors, and the last token with its status.
 ANSWERED: dict[str, tuple[Callable[[Codec], bytes], list[int], tuple[str, int]]] = {
     "a batch without results": (lambda codec: codec.language("nothing"), [], ("DONE", 0)),
-    "a procedure that there is not": (
-        lambda codec: codec.rpc("nothing") + codec.parameters([("@n", 1, False)]),
-        [2812],
-        ("DONEPROC", ERROR),
-    ),
-    "an output value beyond its type": (
-        lambda codec: codec.rpc("double") + codec.parameters([("@n", 2**31 - 1, False), ("@t", None, True)]),
-        [3606],
-        ("DONEPROC", ERROR),
-    ),
-    "a statement in error is prepared": (
-        lambda codec: codec.dynamic(1, "stmt", "create proc stmt as wrong"),
-        [102],
+    "a procedure is called": (
+        lambda codec: codec.rpc("double") + codec.parameters([("@n", 1, False)]),
+        [20999],
         ("DONE", ERROR),
     ),
+    "a procedure with a long name is called": (
+        lambda codec: codec.rpc("d", wide=True),
+        [20999],
+        ("DONE", ERROR),
+    ),
+    "a statement is prepared": (
+        lambda codec: codec.dynamic(1, "stmt", "create proc stmt as select ?"),
+        [20999],
+        ("DONE", ERROR),
+    ),
+    "a statement is prepared and executed": (
+        lambda codec: (
+            codec.dynamic(1, "s", "select ?", wide=True)
+            + codec.dynamic(2, "s", wide=True)
+            + codec.parameters([("", 9, False)], wide=True)
+        ),
+        [20999],
+        ("DONE", ERROR),
+    ),
+    "a batch has parameters": (
+        lambda codec: codec.language("numbers 1") + codec.parameters([("@n", 9, False)]),
+        [20999],
+        ("DONE", ERROR),
+    ),
+    "an option is set": (lambda codec: b"\xa6" + codec.u2(4) + b"\1\1\1\3", [20999], ("DONE", ERROR)),
     "a cursor is declared": (lambda codec: codec.declare("c", "numbers 4"), [20999], ("DONE", ERROR)),
     "a cursor is opened": (lambda codec: codec.cursor(OPEN, "c", b"\0"), [20999], ("DONE", ERROR)),
 }
@@ -179,29 +178,6 @@ def test_a_request_is_answered_by_its_errors_and_one_last_status(client: RawClie
     assert [t["number"] for t in named(answer, "EED")] == errors
     assert statuses(answer)[-1] == last
     assert numbers(client, client.ask(client.codec.language("numbers 2"))) == [0, 1]
-
-
-@pytest.mark.parametrize("wide", [False, True], ids=["DYNAMIC", "DYNAMIC2"])
-def test_a_prepared_statement_lives_until_it_is_deallocated(client: RawClient, wide: bool) -> None:
-    codec = client.codec
-    prepared = client.ask(codec.dynamic(1, "stmt", "create proc stmt as select ?, ?", wide=wide))
-    assert [t.name for t in prepared] == ["DYNAMIC2" if wide else "DYNAMIC", "PARAMFMT2", "DONE"]
-    values = codec.parameters([("", 5, False), ("", "x", False)], wide=wide)
-    run = codec.dynamic(2, "stmt", wide=wide) + values
-    for _ in range(2):
-        answer = client.ask(run)
-        assert answer[0].name == ("DYNAMIC2" if wide else "DYNAMIC")
-        assert numbers(client, answer) == [5]
-    assert statuses(client.ask(codec.dynamic(4, "stmt", wide=wide))) == [("DONE", 0)]
-    assert [t["number"] for t in named(client.ask(run), "EED")] == [2812]
-
-
-def test_prepare_and_execute_may_come_in_one_message(client: RawClient) -> None:
-    codec = client.codec
-    body = codec.dynamic(1, "s", "select ?") + codec.dynamic(2, "s") + codec.parameters([("", 9, False)])
-    answer = client.ask(body)
-    assert numbers(client, answer) == [9]
-    assert [status & MORE for _, status in statuses(answer)] == [1, 0]
 
 
 def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(
@@ -253,24 +229,6 @@ def test_login_tells_the_version_of_the_server(
     assert login["server"] == number
 
 
-def test_a_column_names_the_table_and_column_it_is_of(client: RawClient, backend: ScriptedBackend) -> None:
-    column = Column("number", Type("int"), origin=("sysprocesses", "spid"))
-    backend.answers["select"] = lambda: [Rows([column], [(7,)])]
-    (row_format,) = named(client.ask(client.codec.language("select")), "ROWFMT2")
-    (found,) = row_format["columns"]
-    assert (found.label, found.table, found.name) == ("number", "sysprocesses", "spid")
-
-
-def test_an_option_of_the_protocol_is_told_as_it_was_set(client: RawClient) -> None:
-    def command(what: int) -> bytes:
-        body = bytes((what, 1)) + (b"\1\3" if what == 1 else b"\0")
-        return b"\xa6" + client.codec.u2(len(body)) + body
-
-    assert statuses(client.ask(command(1))) == [("DONE", 0)]
-    (told,) = named(client.ask(command(3)), "OPTIONCMD")
-    assert told["body"] == b"\4\1\1\3"
-
-
 def test_an_attention_ends_a_hanging_batch(
     client: RawClient, backend: ScriptedBackend, server: Running
 ) -> None:
@@ -311,7 +269,7 @@ def test_logout_is_answered_and_the_connection_closed(client: RawClient) -> None
     assert client.closed()
 
 
-@pytest.mark.parametrize("garbage", [b"\x99", b"\x21\xff\xff\xff\xff", b"\xd7\0", b"\xe6\x02\0"])
+@pytest.mark.parametrize("garbage", [b"\x99", b"\x21\xff\xff\xff\xff", b"\xd7\0"])
 def test_garbage_ends_the_connection_and_no_other(server: Running, client: RawClient, garbage: bytes) -> None:
     with RawClient(server.port) as other:
         other.login(USER, PASSWORD)

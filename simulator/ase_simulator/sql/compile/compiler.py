@@ -1,12 +1,12 @@
 """Compiles a parsed query to SQL for the embedded engine, with the exact types of its columns."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ase_simulator.results import Column, Type
+from ase_simulator.results import Column
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.compile.expressions import ExpressionCompiler, is_aggregate
 from ase_simulator.sql.compile.operands import common_type, comparable, converted
@@ -46,7 +46,6 @@ class Compiled:
     columns: Sequence[Column]
     loads: Sequence[Load]
     variables: Sequence[str]
-    marks: Mapping[int, Type]
     into: exp.Table | None = None
     assigns: Sequence[str] = ()
     tables: Sequence[str] = ()
@@ -75,16 +74,12 @@ class QueryCompiler:
         assigns = [name for name, _ in output.items if name.startswith("@")]
         if assigns and len(assigns) < len(output.items):
             raise SqlError(141)
-        columns = [
-            Column(name, typed.type or INT, typed.nullable, typed.origin, typed.identity)
-            for name, typed in output.items
-        ]
+        columns = [Column(name, typed.type or INT, typed.nullable) for name, typed in output.items]
         return Compiled(
             output.sql,
             columns,
             list(self._loads.values()),
             sorted(self._bindings.variables),
-            {index: type_ or Type("varchar", 255) for index, type_ in self._bindings.marks.items()},
             into.this if into else None,
             assigns,
             self._tables,
@@ -199,73 +194,21 @@ class QueryCompiler:
         where = tree.args.get("where")
         if clause is None:
             return "", []
-        parts: list[tuple[str, str, Source | None]] = []  # joiner, text, its source where it is a plain table
-        first = clause.this
-        parts.append(("", self._source(first, scope), scope.sources[-1] if scope.sources else None))
+        texts = [self._source(clause.this, scope)]
+        joiners = [""]
         pending: list[tuple[int, exp.Expr]] = []
-        for join in [*first.args.get("joins", ()), *(tree.args.get("joins") or ())]:
-            text = self._source(join.this, scope)
-            joiner = _joiner(join)
-            parts.append((joiner, text, scope.sources[-1] if joiner == "," else None))
+        for join in [*clause.this.args.get("joins", ()), *(tree.args.get("joins") or ())]:
+            texts.append(self._source(join.this, scope))
+            joiners.append(_joiner(join))
             if join.args.get("on") is not None:
-                pending.append((len(parts) - 1, join.args["on"]))
-        texts = [text for _, text, _ in parts]
+                pending.append((len(texts) - 1, join.args["on"]))
         for index, condition in pending:
             texts[index] += f" ON {self._conditions.condition(condition, scope)}"
         conjuncts = list(where.this.flatten()) if where and isinstance(where.this, exp.And) else []
         if where and not conjuncts:
             conjuncts = [where.this]
-        if any(part.find(exp.NullSafeEQ, exp.RegexpLike) for part in conjuncts):
-            return self._outer_joined(parts, texts, conjuncts, scope)
-        sql = " ".join(f"{joiner} {text}".strip() for (joiner, _, _), text in zip(parts, texts, strict=True))
+        sql = " ".join(f"{joiner} {text}".strip() for joiner, text in zip(joiners, texts, strict=True))
         return sql, [self._conditions.condition(part, scope) for part in conjuncts]
-
-    def _outer_joined(
-        self,
-        parts: Sequence[tuple[str, str, Source | None]],
-        texts: Sequence[str],
-        conjuncts: Sequence[exp.Expr],
-        scope: Scope,
-    ) -> tuple[str, list[str]]:
-        """`*=` and `=*`: the inner tables become LEFT JOINs; conditions on them alone move to their ON."""
-        joined: dict[str, list[str]] = {}
-        rest: list[exp.Expr] = []
-        for part in conjuncts:
-            if isinstance(part, exp.NullSafeEQ | exp.RegexpLike):
-                inner_side = part.expression if isinstance(part, exp.NullSafeEQ) else part.this
-                inner = self._only_source(inner_side, scope)
-                if inner is None:
-                    raise SqlError(301)
-                on = self._conditions.compare("=", part.this, part.expression, scope)
-                joined.setdefault(inner.handle, []).append(on)
-            else:
-                rest.append(part)
-        left: list[str] = []
-        for part in rest:
-            only = self._only_source(part, scope)
-            text = self._conditions.condition(part, scope)
-            if only is not None and only.handle in joined:
-                joined[only.handle].append(text)
-            else:
-                left.append(text)
-        outer: list[str] = []
-        inner_texts: list[str] = []
-        for (joiner, _, source), text in zip(parts, texts, strict=True):
-            if source is not None and source.handle in joined:
-                inner_texts.append(f"LEFT JOIN {text} ON {' AND '.join(joined[source.handle])}")
-            else:
-                outer.append(f"{joiner if outer else ''} {text}".strip())
-        return " ".join([*outer, *inner_texts]), left
-
-    @staticmethod
-    def _only_source(node: exp.Expr, scope: Scope) -> Source | None:
-        found = {
-            id(source): source
-            for column in node.walk(prune=_is_query)
-            if isinstance(column, exp.Column)
-            for source, _ in [scope.resolve(column.name, column.table)]
-        }
-        return next(iter(found.values())) if len(found) == 1 else None
 
     def _source(self, node: exp.Expr, scope: Scope) -> str:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
@@ -308,7 +251,7 @@ class QueryCompiler:
         names = [alias] if alias else [name, node.name, f"{node.db}.{name}"]
         if isinstance(found, ClientTable):
             self._client_tables.append(found)
-            scope.sources.append(Source(names, handle, found.columns, name, found.not_null, found.identity))
+            scope.sources.append(Source(names, handle, found.columns, name, found.not_null))
             return f"{found.handle} AS {handle}"
         not_null = frozenset(column.name for column in found.columns if not column.nullable)
         source = Source(

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from ase_simulator.sql.compile.operands import comparable, converted, is_string, number, string
-from ase_simulator.sql.compile.scope import Bindings, Scope, Select
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.compile.scope import Scope, Select
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.types.rules import BINARIES, MOMENTS, STRINGS, Typed, is_number
 
 Expression = Callable[[exp.Expr, Scope], Typed]
@@ -24,8 +24,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 class ConditionCompiler:
     """Compiles search conditions; expression and select compile their operands."""
 
-    def __init__(self, bindings: Bindings, expression: Expression, select: Select) -> None:
-        self._bindings = bindings
+    def __init__(self, expression: Expression, select: Select) -> None:
         self._expression = expression
         self._select = select
 
@@ -63,31 +62,20 @@ class ConditionCompiler:
         operator = _COMPARISONS[type(node)]
         left, right = node.this, node.expression
         if isinstance(right, exp.Any | exp.All):
-            return self._quantified(operator, left, right, scope)
+            raise NotSimulatedError("comparisons with ANY and ALL")
         return self.compare(operator, left, right, scope)
 
     def compare(self, operator: str, left: exp.Expr, right: exp.Expr, scope: Scope) -> str:
-        """One comparison; `= NULL` and `!= NULL` test for NULL, as ASE does when ansinull is off."""
-        ansinull = self._bindings.symbols.settings.ansinull
+        """One comparison; `= NULL` and `!= NULL` test for NULL, as ASE does where ansinull is off."""
         for one, other in ((left, right), (right, left)):
-            if isinstance(other, exp.Null) and operator in ("=", "<>") and not ansinull:
+            if isinstance(other, exp.Null) and operator in ("=", "<>"):
                 return f"({self._expression(one, scope).sql} IS {'NOT ' if operator == '<>' else ''}NULL)"
         first, second = self._alike(self._expression(left, scope), self._expression(right, scope))
         nullable_variable = operator in ("=", "<>") and any(_is_variable(side) for side in (left, right))
-        if nullable_variable and not ansinull:
+        if nullable_variable:
             operator = "IS" if operator == "=" else "IS NOT"
         collation = " COLLATE RTRIM" if is_string(first) or is_string(second) else ""
         return f"({comparable(first)}{collation} {operator} {comparable(second)})"
-
-    def _quantified(self, operator: str, left: exp.Expr, right: exp.Expr, scope: Scope) -> str:
-        query = right.this.this if isinstance(right.this, exp.Subquery) else right.this
-        output = self._select(query, scope)
-        value = self._expression(left, scope)
-        inverse = {"=": "<>", "<>": "=", ">": "<=", ">=": "<", "<": ">=", "<=": ">"}[operator]
-        every = isinstance(right, exp.All)
-        test = inverse if every else operator
-        negation = "NOT " if every else ""
-        return f"{negation}EXISTS (SELECT 1 FROM ({output.sql}) AS q WHERE {value.sql} {test} q.c0)"
 
     def _in(self, node: exp.In, scope: Scope) -> str:
         value = self._expression(node.this, scope)
@@ -103,14 +91,13 @@ class ConditionCompiler:
 
     def _like(self, node: exp.Expr, scope: Scope, escape: exp.Expr | None) -> str:
         value = string(self._expression(node.this, scope))
-        pattern = string(self._marked(self._expression(node.expression, scope), value))
+        pattern = string(self._expression(node.expression, scope))
         third = f", {self._expression(escape, scope).sql}" if escape is not None else ""
         negation = "NOT " if node.args.get("negate") else ""
         return f"{negation}f_like({value.sql}, {pattern.sql}{third})"
 
     def _alike(self, left: Typed, right: Typed) -> tuple[Typed, Typed]:
         """Two sides of a comparison, made comparable."""
-        left, right = self._marked(left, right), self._marked(right, left)
         if left.type is None or right.type is None or left.type.name == right.type.name:
             return left, right
         for one, other, flipped in ((left, right, False), (right, left, True)):
@@ -125,12 +112,6 @@ class ConditionCompiler:
                 made = number(other, "=")
                 return (made, one) if flipped else (one, made)
         return left, right
-
-    def _marked(self, one: Typed, other: Typed) -> Typed:
-        """A `?` takes the type of what it is compared with."""
-        if one.sql.startswith(":mark") and one.type is None and other.type is not None:
-            self._bindings.marks[int(one.sql.removeprefix(":mark"))] = other.type
-        return one
 
 
 def _is_variable(node: exp.Expr) -> bool:

@@ -21,15 +21,12 @@ from ase_simulator.sql.compile.operands import (
     type_name,
 )
 from ase_simulator.sql.compile.scope import Bindings, Scope, Select
-from ase_simulator.sql.errors import NotSimulatedError, SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, refusal
 from ase_simulator.sql.functions import FUNCTIONS
-from ase_simulator.sql.functions.arithmetic import STATISTICAL_AGGREGATES
-from ase_simulator.sql.functions.registry import REFUSED, Function
+from ase_simulator.sql.functions.registry import Function
 from ase_simulator.sql.syntax.grammar import PREFIX
-from ase_simulator.sql.syntax.statements import CreateProcedure
 from ase_simulator.sql.types.rules import (
     BIGINT,
-    FLOAT,
     INT,
     INTEGERS,
     MOMENTS,
@@ -38,7 +35,6 @@ from ase_simulator.sql.types.rules import (
     averaged,
     is_number,
     may_be_text,
-    numeric,
     summed,
     varchar,
 )
@@ -54,14 +50,14 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.BitwiseXor: "^",
     exp.DPipe: "||",
 }
-_AGGREGATES = frozenset({"count", "count_big", "sum", "avg", "min", "max", *STATISTICAL_AGGREGATES})
+_AGGREGATES = frozenset({"count", "count_big", "sum", "avg", "min", "max"})
 
 
 class ExpressionCompiler:
     """Compiles expressions; select: compiles a subquery."""
 
     def __init__(self, bindings: Bindings, select: Select) -> None:
-        self.conditions = ConditionCompiler(bindings, self.expression, select)
+        self.conditions = ConditionCompiler(self.expression, select)
         self._bindings = bindings
         self._select = select
 
@@ -154,12 +150,6 @@ class ExpressionCompiler:
         arguments = node.expressions
         if name == "variable":
             return self._variable(str(arguments[0].this))
-        if name == "mark":
-            number = int(arguments[0].this)
-            return Typed(
-                f":mark{number}",
-                self._bindings.marks.setdefault(number, self._bindings.symbols.mark_type(number)),
-            )
         if name in ("number_literal", "money_literal", "binary_literal"):
             return literal(name, str(arguments[0].this))
         if name in ("convert", "cast"):
@@ -167,7 +157,7 @@ class ExpressionCompiler:
         if name == "row_number_of":
             return Typed(f"{scope.of_table(str(arguments[0].this)).handle}.rowid", INT, False)
         if name == "identity":
-            return Typed("row_number() OVER ()", _identity_type(arguments[0]), False, identity=True)
+            raise NotSimulatedError("identity columns")
         if name in _AGGREGATES:
             return self._aggregate(name, arguments, scope)
         if name == "coalesce":
@@ -180,12 +170,9 @@ class ExpressionCompiler:
             return Typed(f"CASE WHEN {test} THEN NULL ELSE {first.sql} END", first.type)
         typed = [self.expression(argument, scope) for argument in arguments]
         function = FUNCTIONS.get(name)
-        if function is not None:
-            return self._function(function, typed)
-        made = self._bindings.symbols.client_function(name)
-        if made is None:
-            raise NotSimulatedError(f"{name}()") if name in REFUSED else SqlError(14216, name)
-        return _client_function(name, made, typed)
+        if function is None:
+            raise refusal("functions", name, SqlError(14216, name))
+        return self._function(function, typed)
 
     def _function(self, function: Function, arguments: Sequence[Typed]) -> Typed:
         if not function.min_arguments <= len(arguments) <= function.max_arguments:
@@ -252,8 +239,6 @@ class ExpressionCompiler:
             return Typed(f"{name}({comparable(value)})", value.type)
         if not is_number(value.type) and value.type is not None:
             raise SqlError(257, value.type.name.upper(), "INT")
-        if name in STATISTICAL_AGGREGATES:
-            return Typed(f"f_{name}({distinct}{comparable(value)})", FLOAT)
         type_ = (summed if name == "sum" else averaged)(value.type or INT)
         if type_.name in INTEGERS:
             adding = "sum_exact" if may_be_text(type_) else "sum"
@@ -262,25 +247,6 @@ class ExpressionCompiler:
         if name == "sum" and may_be_text(value.type):
             return Typed(f"sum_exact({distinct}{value.sql})", type_)
         return Typed(f"{name}({distinct}{comparable(value)})", type_)
-
-
-def _client_function(name: str, made: CreateProcedure, arguments: Sequence[Typed]) -> Typed:
-    """The call of a SQL function; raises SqlError 201, 8144."""
-    if len(arguments) > len(made.parameters):
-        raise SqlError(8144, made.name)
-    texts = [f"'{name}'"]
-    for place, spec in enumerate(made.parameters):
-        if place < len(arguments):
-            texts.append(converted(arguments[place], spec.type).sql)
-        elif spec.default is None:
-            raise SqlError(201, made.name, spec.name)
-    return Typed(f"client_function({', '.join(texts)})", made.returns)
-
-
-def _identity_type(argument: exp.Expr) -> Type:
-    """The type of identity(precision) or identity(type)."""
-    text = argument.name or spelling(argument)
-    return numeric(int(text), 0) if text.isdigit() else parse_type(text) or INT
 
 
 def _has_one_row(node: exp.Expr) -> bool:

@@ -16,7 +16,7 @@ class Source:
     """One table of a FROM clause.
 
     names: prefixes for its columns; handle: its name in the engine; table: its own name; not_null: columns that
-    are never NULL; identity: its identity column, or ''.
+    are never NULL.
     """
 
     names: Sequence[str]
@@ -24,7 +24,6 @@ class Source:
     columns: Sequence[tuple[str, Type | None]]
     table: str = ""
     not_null: frozenset[str] = frozenset()
-    identity: str = ""
     used: set[str] = field(default_factory=set)
 
     def index(self, name: str) -> int | None:
@@ -34,18 +33,11 @@ class Source:
                 return index
         return None
 
-    def column(self, index: int) -> tuple[str, Type | None]:
-        """SQL and type of a column; marks it as used."""
-        name, type_ = self.columns[index]
-        self.used.add(name)
-        return f"{self.handle}.c{index}", type_
-
     def typed(self, index: int) -> Typed:
         """A column as an expression; marks it as used."""
-        sql, type_ = self.column(index)
-        name = self.columns[index][0]
-        origin = (self.table, name) if self.table else ("", "")
-        return Typed(sql, type_, name not in self.not_null, None, origin, name == self.identity)
+        name, type_ = self.columns[index]
+        self.used.add(name)
+        return Typed(f"{self.handle}.c{index}", type_, name not in self.not_null)
 
 
 @dataclass(slots=True)
@@ -106,15 +98,11 @@ class Output:
 
 @dataclass(slots=True)
 class Bindings:
-    """Variables and `?` marks of one compilation.
-
-    variables: read from parameters of the engine; assigned: set by the query's select list; marks: types by number.
-    """
+    """Variables of one compilation: read from parameters of the engine, and assigned by the query's select list."""
 
     symbols: Context
     variables: set[str] = field(default_factory=set)
     assigned: set[str] = field(default_factory=set)
-    marks: dict[int, Type | None] = field(default_factory=dict)
 
 
 Select = Callable[[exp.Expr, Scope], Output]

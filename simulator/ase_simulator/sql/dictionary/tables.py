@@ -11,12 +11,11 @@ from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
 from ase_simulator.schema.sheets import Sheet
 from ase_simulator.schema.types import TYPE_NUMBERS, byte_length
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import MESSAGES
 from ase_simulator.sql.logins import ROLES
 from ase_simulator.sql.lookup.server_facts import boot_time
 from ase_simulator.yaml_text import load_yaml
 
-_HIDDEN = frozenset({"simCacheBindings", "simGuests", "simKeys", "simParameters"})
+_HIDDEN = frozenset({"simCacheBindings", "simGuests"})
 _CACHES = 19
 _LOCKED = 2
 
@@ -49,12 +48,12 @@ def columns(session: Context, database: str) -> Iterator[dict[str, Any]]:
     """The columns of a database's tables; number: the table's id."""
     shared = session.shared
     every = [*system_tables(session, database), *(shared.catalog.tables[name] for name in sorted(_HIDDEN))]
-    found = [(table, shared.object_ids[table.name], "") for table in every]
-    found += [(made.table, made.number, made.identity) for made in shared.permanent.in_database(database)]
-    for table, number, identity in found:
+    found = [(table, shared.object_ids[table.name]) for table in every]
+    found += [(made.table, made.number) for made in shared.permanent.in_database(database)]
+    for table, number in found:
         shown = table.altered({}, session.server.faults.missing_columns).columns
         for place, column in enumerate(shown, 1):
-            yield {"number": number, "place": place, "column": column, "identity": identity}
+            yield {"number": number, "place": place, "column": column}
 
 
 def logins(session: Context) -> list[Row]:
@@ -90,7 +89,6 @@ def _rows(sheet: Sheet, session: Context, database: str) -> Iterator[Row]:
         "shared": shared,
         "server": session.server,
         "tables": shared.permanent.in_database(database),
-        "procedures": {name: made for (place, name), made in shared.procedures.items() if place == database},
     }
     return sheet.rows(session.server.version, _KNOWN | known)
 
@@ -105,7 +103,6 @@ _FUNCTIONS: tuple[Any, ...] = (
     system_tables,
 )  # fmt: skip
 _KNOWN: dict[str, Any] = {each.__name__: each for each in _FUNCTIONS} | {
-    "MESSAGES": MESSAGES,
     "ROLES": ROLES,
     "TYPE_NUMBERS": TYPE_NUMBERS,
 }

@@ -1,46 +1,40 @@
-"""EXEC and RPC: finds the procedure, binds its arguments, runs it in its own frame."""
+"""EXEC: finds the procedure, binds its arguments, runs it in its own frame."""
 
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from ase_simulator.results import Affected, Ended, Message, Result, Type
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
+from ase_simulator.sql.errors import SqlError, message, refusal
 from ase_simulator.sql.execute.control import LeaveBatch
 from ase_simulator.sql.execute.target import drop_table
-from ase_simulator.sql.procedures import PARTS, PROCEDURES, REFUSED, SCRIPTED, scripted
+from ase_simulator.sql.procedures import PARTS, PROCEDURES, SCRIPTED, scripted
 from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure
 from ase_simulator.sql.state.variables import Frame
-from ase_simulator.sql.syntax.statements import CreateProcedure, VariableSpec
+from ase_simulator.sql.syntax.statements import Procedure, VariableSpec
 from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.values import EngineValue
 
 if TYPE_CHECKING:
     from ase_simulator.sql.execute.interpreter import Interpreter
 
-_MAX_NESTING = 50
-_FAILED = -6
-
 
 @dataclass(slots=True)
 class BoundArgument:
-    """One argument of a call. name: '' by position; variable: target of an output argument, or ''."""
+    """One argument of a call. name: '' by position."""
 
     name: str
     type: Type
     value: EngineValue
-    variable: str = ""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """Outcome of a call. values: final parameter values by name."""
+    """The return status of a call."""
 
     status: int = 0
-    values: dict[str, EngineValue] | None = None
-    types: dict[str, Type] | None = None
 
 
 def _database_of(name: str) -> str:
@@ -49,30 +43,22 @@ def _database_of(name: str) -> str:
     return parts[0] if len(parts) == 3 else ""
 
 
-def find(session: Context, name: str) -> SystemProcedure | CreateProcedure:
+def find(session: Context, name: str) -> SystemProcedure | Procedure:
     """The procedure of that name; raises SqlError 2812, 911, 937."""
-    parts = name.split(".")
     database = _database_of(name) or session.database
     if database != session.database:
         session.enter(database)
-    made = session.shared.procedures
-    found = session.procedures.get(parts[-1]) or made.get((database, parts[-1]))
-    if found is None and parts[-1].startswith("sp_"):
-        found = made.get(("sybsystemprocs", parts[-1])) or made.get(("master", parts[-1]))
-    if found is not None:
-        return found
-    if parts[-1] in SCRIPTED:
-        return scripted(parts[-1])
-    if parts[-1] in PROCEDURES:
-        return PROCEDURES[parts[-1]]
-    raise NotSimulatedError(parts[-1]) if parts[-1] in REFUSED else SqlError(2812, name)
+    known = name.split(".")[-1]
+    if known in SCRIPTED and (known not in PARTS or session.frame.system):
+        return scripted(known)
+    if known in PROCEDURES:
+        return PROCEDURES[known]
+    raise refusal("procedures", known, SqlError(2812, name))
 
 
 @contextmanager
 def _nested(session: Context, frame: Frame) -> Iterator[None]:
-    """One level deeper, with that frame. Raises SqlError 217 if that is too deep."""
-    if session.nestlevel >= _MAX_NESTING:
-        raise SqlError(217)
+    """One level deeper, with that frame."""
     outer, session.frame = session.frame, frame
     session.nestlevel += 1
     try:
@@ -88,16 +74,16 @@ async def run(
     """Yields the results of a call and fills in outcome. Raises SqlError if it cannot start."""
     session = interpreter.session
     found = find(session, name)
-    frame = Frame(procedure=found.name, system=found.name in SCRIPTED and found is scripted(found.name))
+    frame = Frame(procedure=found.name, system=isinstance(found, Procedure))
     database = session.database
     with _nested(session, frame):
         _bind(found.name, found.parameters, arguments, frame)
         try:
             session.names.database = _database_of(name) or database
             results = (
-                _system_procedure(session, found, outcome)
+                _python(session, found, outcome)
                 if isinstance(found, SystemProcedure)
-                else _client_procedure(interpreter, found, outcome)
+                else _script(interpreter, found, outcome)
             )
             async for result in results:
                 if frame.system and isinstance(result, Affected | Ended):
@@ -107,8 +93,6 @@ async def run(
                 yield result
         finally:
             session.names.database = database
-    outcome.values, outcome.types = frame.values, frame.types
-    session.status = outcome.status
 
 
 def _bind(name: str, specs: Sequence[VariableSpec], arguments: Sequence[BoundArgument], frame: Frame) -> None:
@@ -144,40 +128,7 @@ def _default(spec: VariableSpec) -> EngineValue:
     return convert(source, spec.type, text, how="implicit")
 
 
-async def function_value(
-    interpreter: "Interpreter", made: CreateProcedure, values: Sequence[EngineValue]
-) -> EngineValue:
-    """Runs a SQL function with these values of its first parameters."""
-    session = interpreter.session
-    rowcount = session.rowcount
-    frame = Frame(procedure=made.name, returns=made.returns)
-    given = [
-        BoundArgument("", spec.type, value) for spec, value in zip(made.parameters, values, strict=False)
-    ]
-    with _nested(session, frame):
-        _bind(made.name, made.parameters, given, frame)
-        try:
-            async for _ in interpreter.block(made.body):
-                pass
-        except LeaveBatch as leave:
-            return leave.value
-        finally:
-            session.rowcount = rowcount
-    return None
-
-
-def completed(running: Coroutine[Any, Any, EngineValue]) -> EngineValue:
-    """The value of a coroutine that waits for nothing but its turn."""
-    while True:
-        try:
-            running.send(None)
-        except StopIteration as ended:
-            return cast(EngineValue, ended.value)
-
-
-async def _system_procedure(
-    session: Context, found: SystemProcedure, outcome: Outcome
-) -> AsyncIterator[Result]:
+async def _python(session: Context, found: SystemProcedure, outcome: Outcome) -> AsyncIterator[Result]:
     if found.role not in session.roles:
         outcome.status = 1
         yield message(10353, found.role)
@@ -188,9 +139,7 @@ async def _system_procedure(
     outcome.status = call.status
 
 
-async def _client_procedure(
-    interpreter: "Interpreter", found: CreateProcedure, outcome: Outcome
-) -> AsyncIterator[Result]:
+async def _script(interpreter: "Interpreter", found: Procedure, outcome: Outcome) -> AsyncIterator[Result]:
     session = interpreter.session
     try:
         async for result in interpreter.block(found.body):
@@ -198,7 +147,7 @@ async def _client_procedure(
     except LeaveBatch as leave:
         outcome.status = leave.status
     except SqlError as error:
-        outcome.status = 1 if session.frame.system else _FAILED
+        outcome.status = 1
         yield error.message
     finally:
         for name in [name for name, held in session.temporary.items() if held.level == session.nestlevel]:

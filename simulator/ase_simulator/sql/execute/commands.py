@@ -1,12 +1,10 @@
 """DBCC, GRANT, REVOKE, SHUTDOWN, KILL, CREATE LOGIN and other statements known by their first words."""
 
 from collections.abc import Callable, Iterator, Sequence
-from importlib.resources import files
-from itertools import count
 
 from ase_simulator.results import Disconnect, Message, Result
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import NotSimulatedError, SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, refusal
 from ase_simulator.sql.logins import ROLES, Login, change_role
 from ase_simulator.sql.lookup.server_facts import running_text
 from ase_simulator.sql.procedures.registry import print_line
@@ -46,7 +44,7 @@ def dbcc(name: str, *roles: str) -> Callable[[DbccCommand], DbccCommand]:
 def run_dbcc(session: Context, name: str, arguments: Sequence[str]) -> Iterator[Result]:
     """One DBCC statement; raises SqlError 10353, 2526."""
     if name not in DBCC:
-        raise NotSimulatedError(f"DBCC {name}") if name in DBCC_REFUSED else SqlError(2526, name)
+        raise refusal("dbcc", name, SqlError(2526, name))
     roles, run = DBCC[name]
     if roles and not set(roles) & set(session.roles):
         raise SqlError(10353, ", ".join(roles))
@@ -68,49 +66,11 @@ def _traceoff(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     yield from ()
 
 
-@dbcc("traceflags", "sa_role", "sybase_ts_role")
-def _traceflags(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
-    flags = ", ".join(sorted(session.traceflags))
-    yield print_line(f"Active traceflags: {flags}" if flags else "There are no active traceflags.")
-
-
-@dbcc("tune", "sa_role")
-def _tune(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
-    if not arguments:
-        raise SqlError(102, "tune")
-    yield from ()
-
-
-@dbcc("istraceon", "sa_role", "sybase_ts_role")
-def _istraceon(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
-    """@@error is 0 if all of the flags are on."""
-    session.error = int(not session.traceflags.issuperset(arguments))
-    yield from ()
-
-
 @dbcc("sqltext", "sa_role", "sybase_ts_role")
 def _sqltext(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     if len(arguments) != 1 or not arguments[0].isdigit():
         raise SqlError(102, "sqltext")
     yield print_line(f"SQL Text: {running_text(session.names.snapshot, int(arguments[0])) or ''}")
-
-
-@dbcc("set_scope_in_cluster", "sa_role")
-def _set_scope_in_cluster(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
-    if not session.profile.cluster:
-        raise SqlError(2526, "set_scope_in_cluster")
-    yield from ()
-
-
-def _no_effect(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
-    """Prints what nobody reads, and changes nothing that the simulator shows."""
-    yield from ()
-
-
-for _name in ("proc_cache", "stacktrace"):
-    dbcc(_name, "sa_role", "sybase_ts_role")(_no_effect)
-
-DBCC_REFUSED = frozenset(files(__package__).joinpath("dbcc_refused.txt").read_text(encoding="utf-8").split())
 
 
 @dbcc("monitor", "sa_role")
@@ -178,35 +138,9 @@ def _kill(session: Context, words: Sequence[str]) -> Iterator[Result]:
     yield from ()
 
 
-def _create_database(session: Context, name: str) -> None:
-    if "sa_role" not in session.roles:
-        raise SqlError(262, "CREATE DATABASE", session.database, "dbo")
-    known = session.names.databases()
-    if name in known:
-        raise SqlError(1801, name)
-    session.shared.databases[name] = next(dbid for dbid in count(4) if dbid not in known.values())
-
-
-def drop_database(session: Context, name: str) -> None:
-    """Drops a database that a client created; raises SqlError 3701, or 3702 for one in use or of
-    the server's own."""
-    if name not in session.names.databases():
-        raise SqlError(3701, "database", name)
-    if name not in session.shared.databases or name == session.database:
-        raise SqlError(3702, name)
-    del session.shared.databases[name]
-    permanent = session.shared.permanent
-    for held in permanent.in_database(name):
-        del permanent.by_name[name, held.name]
-        session.engine.drop(held.handle)
-
-
 def _create(session: Context, words: Sequence[str]) -> Iterator[Result]:
-    """CREATE DATABASE, CREATE LOGIN and ALTER LOGIN."""
+    """CREATE LOGIN and ALTER LOGIN."""
     action, *what = (word.lower() for word in words[:2])
-    if what == ["database"] and action == "create" and len(words) > 2:
-        _create_database(session, words[2])
-        return
     if what != ["login"]:
         raise NotSimulatedError(" ".join(words[:2]).upper())
     if "sso_role" not in session.roles:

@@ -1,6 +1,4 @@
-"""Exceptions by which BREAK, CONTINUE, GOTO and RETURN unwind."""
-
-from ase_simulator.sql.types.values import EngineValue
+"""Exceptions by which BREAK, CONTINUE and RETURN unwind."""
 
 
 class LeaveLoop(Exception):  # noqa: N818 - control flow, not an error
@@ -11,18 +9,9 @@ class LeaveLoop(Exception):  # noqa: N818 - control flow, not an error
         self.again = again
 
 
-class LeaveTo(Exception):  # noqa: N818 - control flow, not an error
-    """GOTO."""
-
-    def __init__(self, label: str) -> None:
-        super().__init__()
-        self.label = label
-
-
 class LeaveBatch(Exception):  # noqa: N818 - control flow, not an error
-    """RETURN, with the status of a procedure or the value of a function."""
+    """RETURN, with the status of a procedure."""
 
-    def __init__(self, status: int, value: EngineValue = None) -> None:
+    def __init__(self, status: int) -> None:
         super().__init__()
         self.status = status
-        self.value = value

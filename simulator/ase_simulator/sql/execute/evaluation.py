@@ -22,7 +22,6 @@ class Evaluation:
 
     def __init__(self, session: Context) -> None:
         self.session = session
-        self.marks: list[EngineValue] = []
 
     def assign(self, compiled: Compiled, answer: QueryResult) -> None:
         """`select @v = …`: assigns the values of the last row."""
@@ -42,14 +41,14 @@ class Evaluation:
 
     async def value(self, tokens: ast.Tokens) -> tuple[Type, EngineValue]:
         """The type and value of one expression."""
-        return await dml.evaluate(self.session, tokens, self.marks)
+        return await dml.evaluate(self.session, tokens)
 
     async def condition(self, tokens: ast.Tokens) -> bool:
         """Whether a condition holds (NULL is no)."""
         line = tokens[0].line if tokens else 1
         query = [*(replace(token, line=line) for token in _WHEN), *tokens, *_THEN]
         compiled = compile_query(self.session, query)
-        answer = await run_query(self.session, compiled, self.marks)
+        answer = await run_query(self.session, compiled)
         return bool(next(answer.rows)[0])
 
     async def filled(self, tokens: ast.Tokens) -> list[str]:

@@ -1,7 +1,6 @@
 """Runs compiled queries: loads tables, checks permissions and options, converts rows for the client."""
 
 import asyncio
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -20,7 +19,6 @@ from ase_simulator.sql.syntax.grammar import parse_select
 from ase_simulator.sql.syntax.lexer import Kind, Token
 from ase_simulator.sql.types.values import EngineValue, from_engine
 
-_log = logging.getLogger(__name__)
 _SA_ONLY = frozenset({"sysmonitors"})
 _LARGE = frozenset({"text", "unitext", "image"})
 _LOCK_POLL_SECONDS = 0.05
@@ -51,12 +49,7 @@ def compile_query(session: Context, tokens: Sequence[Token]) -> Compiled:
     return compiled
 
 
-async def run_query(
-    session: Context,
-    compiled: Compiled,
-    marks: Sequence[EngineValue] = (),
-    changing: ClientTable | None = None,
-) -> QueryResult:
+async def run_query(session: Context, compiled: Compiled, changing: ClientTable | None = None) -> QueryResult:
     """Loads tables and runs; raises SqlError. Returns with the first rows, the others are read lazily.
 
     changing: a table whose rows the caller locks. Rows of clients' tables are all read at once.
@@ -82,21 +75,14 @@ async def run_query(
             rows = table_rows(session, load.table, load.database or session.database)
             rows = _altered(session, load.table, rows)
         handles[load.handle] = session.engine.load(load.table, rows, load.used(), load.database)
-    sql = f"SELECT * FROM ({compiled.sql}) LIMIT 0" if session.settings.fmtonly else compiled.sql
+    sql = compiled.sql
     for handle, name in handles.items():
         sql = sql.replace(handle, name)
-    if any(number >= len(marks) for number in compiled.marks):
-        raise SqlError(102, "?")
-    values: dict[str, EngineValue] = {f"mark{i}": value for i, value in enumerate(marks)}
-    for name in compiled.variables:
-        values[variable_key(name)] = session.variable_value(name)
+    values = {variable_key(name): session.variable_value(name) for name in compiled.variables}
     if session.settings.rowcount and compiled.into is None:
         sql = f"SELECT * FROM ({sql}) LIMIT {session.settings.rowcount}"
     try:
-        if session.engine.is_nested:
-            first, rest = session.engine.first_rows(sql, values)
-        else:
-            first, rest = await asyncio.to_thread(session.engine.first_rows, sql, values)
+        first, rest = await asyncio.to_thread(session.engine.first_rows, sql, values)
     except asyncio.CancelledError:
         session.engine.interrupt()
         raise
@@ -136,9 +122,6 @@ def result_set(
                 yield values
         except SqlError as error:
             failed.append(error)
-        except (ArithmeticError, TypeError, ValueError):
-            _log.exception("a value does not fit its column: %s", columns)
-            failed.append(SqlError(702))
 
     return Rows(columns, shaped())
 
@@ -148,8 +131,6 @@ def table_rows(session: Context, table: TableDefinition, database: str) -> Itera
     derive = DERIVED.get(table.name)
     if derive is not None:
         return derive(session, database)
-    if session.frozen is not None and table.monitoring:
-        return session.frozen.setdefault(table.name, list(session.server.table(table.name)))
     rows = session.server.table(table.name)
     return session.unseen(table.name, rows) if table.stateful else rows
 

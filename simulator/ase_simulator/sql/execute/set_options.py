@@ -8,7 +8,7 @@ from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
 from ase_simulator.sql.logins import ROLES
 from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS, FIXED_SETTINGS
 
-_SWITCHES = {"ansinull", "nocount", "quoted_identifier", "chained", "noexec", "parseonly", "fmtonly"}
+_SWITCHES = {"nocount", "quoted_identifier", "chained"}
 _LEVELS = {
     **{str(level): level for level in range(4)},
     "uncommitted": 0,
@@ -46,9 +46,6 @@ def apply(session: Context, words: Sequence[str]) -> Iterator[Result]:
                 setattr(settings, switch.lower(), _switch(value))
     elif name == "lock":
         _lock(session, [word.lower() for word in values])
-    elif name == "statistics":
-        for kind in values[:-1]:
-            settings.others[f"statistics {kind.lower()}"] = value.lower()
     elif name in ("clientname", "clienthostname", "clientapplname"):
         session.activity.names[name] = value
     elif name == "role":
@@ -56,9 +53,7 @@ def apply(session: Context, words: Sequence[str]) -> Iterator[Result]:
     elif name in FIXED_SETTINGS:
         if value.lower() != FIXED_SETTINGS[name]:
             raise NotSimulatedError(f"SET {name.upper()} {value.upper()}".strip())
-    elif name in ACCEPTED_SETTINGS:
-        settings.others[name] = " ".join(values)
-    else:
+    elif name not in ACCEPTED_SETTINGS:
         raise SqlError(155, rest[0], "SET")
 
 

@@ -11,7 +11,7 @@ from ase_simulator.contracts import CacheChange, ServerError
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function
-from ase_simulator.sql.logins import ROLES, Login, change_role
+from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.types.rules import varchar
 from ase_simulator.sql.types.values import EngineValue
@@ -64,11 +64,6 @@ def _add_login(
 
 
 @_action
-def _drop_login(session: Context, name: str) -> None:
-    session.shared.logins.drop(_known(session, name).name)
-
-
-@_action
 def _lock_login(session: Context, name: str, kind: str | None) -> None:
     if kind not in ("lock", "unlock"):
         raise SqlError(17870, kind or "")
@@ -84,13 +79,6 @@ def _set_password(session: Context, own: str | None, new: str | None, name: str 
     if (own or "") != session.login.password:
         raise SqlError(10315)
     login.password = new or ""
-
-
-@_action
-def _change_role(session: Context, action: str, role: str, grantee: str) -> None:
-    if action not in ("grant", "revoke"):
-        raise SqlError(17870, action)
-    change_role(session.shared.logins.find(grantee), action == "grant", role)
 
 
 @_action
@@ -200,14 +188,6 @@ def _bind_cache(session: Context, cache: str | None, database: str, name: str | 
 
 
 @_action
-def _unbind_all(session: Context, cache: str) -> None:
-    for row in session.server.table("simCacheBindings"):
-        if row["CacheName"] == cache:
-            name = row["ObjectName"]
-            session.server.bind_cache(None, str(row["DBName"]), None if name is None else str(name))
-
-
-@_action
 def _set_engine(session: Context, number: int, command: str) -> None:
     session.server.set_engine(number, command == "online")
     session.record_change("sp_engine", session.server.name, f"engine {number}", None, command, "dynamic")
@@ -219,21 +199,3 @@ def _set_database_option(session: Context, database: str, option: str, bit: int,
     on, off = options.get(database, (0, 0))
     options[database] = (on | bit, off & ~bit) if value == "true" else (on & ~bit, off | bit)
     session.record_change("sp_dboption", database, option, None, value, "dynamic")
-
-
-# -- texts ------------------------------------------------------------------------------------------------
-
-
-@_action
-def _name_part(session: Context, name: str | None, number: int) -> str | None:
-    """A part of `server.database.owner.object`, counted from its end."""
-    parts = (name or "").strip().split(".")
-    return parts[-number] or None if number <= len(parts) else None
-
-
-@_action
-def _hide_text(session: Context, name: str | None) -> None:
-    """Removes the text of a client's procedure, or of all, from syscomments."""
-    for (database, known), made in session.shared.procedures.items():
-        if database == session.database and (name is None or known == name.split(".")[-1]):
-            made.text = ""

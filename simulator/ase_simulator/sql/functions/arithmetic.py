@@ -1,15 +1,15 @@
 """Mathematical functions, and arithmetic with ASE's checks."""
 
 import math
-import statistics
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, null_of_null, same
-from ase_simulator.sql.types.rules import INT, RANGES
+from ase_simulator.sql.types.rules import FLOAT, INT, RANGES, Typed, numeric
 from ase_simulator.sql.types.values import WIDE, EngineValue, bounded, decimal_of, exact
 
 
@@ -85,16 +85,6 @@ OPERATORS = {
 """What queries call of them: NULL for NULL, and error 3607 for a division by 0."""
 
 
-_SPREADS: dict[Callable[[list[float]], float], str] = {
-    statistics.stdev: "stddev stdev stddev_samp",
-    statistics.pstdev: "stddev_pop stdevp",
-    statistics.variance: "variance var var_samp",
-    statistics.pvariance: "var_pop varp",
-    statistics.median: "median",
-}
-STATISTICAL_AGGREGATES = {name: run for run, names in _SPREADS.items() for name in names.split()}
-
-
 @function("round", "number", "int", returns=same(), strict=True)
 def _round(value: Any, places: Any) -> EngineValue:
     step = Decimal(1).scaleb(-int(places))
@@ -129,10 +119,38 @@ def _hextoint(value: Any) -> EngineValue:
     return number - 2**32 if number >= 2**31 else number
 
 
-@function("hextobigint", "binary", returns=Type("bigint"), strict=True)
-def _hextobigint(value: Any) -> EngineValue:
-    raw = (
-        value if isinstance(value, bytes) else bytes.fromhex(str(value).lower().removeprefix("0x").zfill(16))
-    )
-    number = int.from_bytes(raw[-8:], "big")
-    return number - 2**64 if number >= 2**63 else number
+def _of_whole(run: Callable[[Any], int]) -> Callable[[Any], EngineValue]:
+    """A function whose value is whole, in the kind of its argument."""
+    return lambda value: float(run(value)) if isinstance(value, float) else run(value)
+
+
+def _real(run: Callable[[Any], float]) -> Callable[[Any], EngineValue]:
+    """A function of real numbers; raises SqlError 3623 outside its domain."""
+
+    def checked(value: Any) -> EngineValue:
+        try:
+            return float(run(value))
+        except (ValueError, OverflowError):
+            raise SqlError(3623) from None
+
+    return checked
+
+
+def _whole(arguments: Sequence[Typed]) -> Type:
+    """The argument's type without its decimal places."""
+    type_ = arguments[0].type or INT
+    return numeric(type_.precision, 0) if type_.name in ("numeric", "decimal") else type_
+
+
+def _random(seed: Any = None) -> EngineValue:
+    return random.Random(seed).random()
+
+
+function("abs", "number", returns=same(), strict=True)(abs)
+function("sign", "number", returns=same(), strict=True)(lambda x: (x > 0) - (x < 0))
+function("floor", "number", returns=_whole, strict=True)(_of_whole(math.floor))
+function("ceiling", "number", returns=_whole, strict=True)(_of_whole(math.ceil))
+function("sqrt", "float", returns=FLOAT, strict=True)(_real(math.sqrt))
+function("exp", "float", returns=FLOAT, strict=True)(_real(math.exp))
+function("log", "float", returns=FLOAT, strict=True)(_real(math.log))
+function("rand", "int", returns=FLOAT, optional=1, pure=False)(_random)

@@ -4,9 +4,11 @@ import calendar
 from datetime import datetime
 from typing import Any
 
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same
-from ase_simulator.sql.types.rules import INT, varchar
+from ase_simulator.sql.types.convert import parse_moment
+from ase_simulator.sql.types.rules import DATETIME, INT, varchar
 from ase_simulator.sql.types.values import DAY, EngineValue, microseconds, moment_of
 
 _NAMES = {
@@ -103,3 +105,23 @@ def _datename(name: Any, moment: Any) -> EngineValue:
     if part == "weekday":
         return calendar.day_name[at.weekday()]
     return str(_datepart(name, moment))
+
+
+def _now(session: Context) -> EngineValue:
+    return microseconds(session.now())
+
+
+def _now_utc(session: Context) -> EngineValue:
+    return microseconds(session.server.now())
+
+
+function("getdate", returns=DATETIME, session=True)(_now)
+function("getutcdate", returns=DATETIME, session=True)(_now_utc)
+function("year", "datetime", returns=INT, strict=True)(lambda at: moment_of(at).year)
+function("month", "datetime", returns=INT, strict=True)(lambda at: moment_of(at).month)
+function("day", "datetime", returns=INT, strict=True)(lambda at: moment_of(at).day)
+
+
+@function("isdate", "any", returns=INT)
+def _isdate(value: Any) -> EngineValue:
+    return int(isinstance(value, str) and parse_moment(value) is not None)

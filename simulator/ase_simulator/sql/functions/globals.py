@@ -1,18 +1,19 @@
-"""@@variables: their types and values, as globals.yaml and globals.csv declare them."""
+"""@@variables: their types and values."""
 
-import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
 
 from ase_simulator.contracts import Server
 from ase_simulator.results import TransactionState, Type
 from ase_simulator.schema.profiles import Profile
-from ase_simulator.schema.types import NATIONAL_BYTES, parse_type
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.lookup.server_facts import boot_time, run_value
+from ase_simulator.sql.types.rules import DATETIME, INT, SMALLINT, varchar
 from ase_simulator.sql.types.values import EngineValue, microseconds
-from ase_simulator.yaml_text import load_yaml
+
+_TINYINT = Type("tinyint")
+_NAME = varchar(30)
+_LONG_NAME = varchar(255)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,64 +24,86 @@ class Global:
     read: Callable[[Context], EngineValue]
 
 
-def total(server: Server, table: str, *columns: str) -> int:
+def _total(table: str, *columns: str) -> Callable[[Context], int]:
     """The sum of columns over all rows of a table."""
-    return sum(int(str(row.get(column) or 0)) for row in server.table(table) for column in columns)
+    return lambda session: sum(
+        int(str(row.get(column) or 0)) for row in session.server.table(table) for column in columns
+    )
 
 
-def ticks(server: Server, *columns: str) -> int:
+def _ticks(*columns: str) -> Callable[[Context], int]:
     """Clock ticks over all engines, which monEngine has in seconds."""
-    per_second = 1_000_000 // run_value(server, "sql server clock tick length", 100_000)
-    return min(total(server, "monEngine", *columns) * per_second, 2**31 - 1)
+
+    def read(session: Context) -> int:
+        per_second = 1_000_000 // _tick_length(session.server)
+        return min(_total("monEngine", *columns)(session) * per_second, 2**31 - 1)
+
+    return read
 
 
-def version_number(profile: Profile) -> int:
+def _tick_length(server: Server) -> int:
+    return run_value(server, "sql server clock tick length", 100_000)
+
+
+def _version_number(profile: Profile) -> int:
     """16.0 SP04 -> 16000."""
     first, second, third, *_ = profile.level
     return first * 1000 + second * 100 + third * 10
 
 
-def kernel_mode(server: Server) -> str:
-    """Whether engines are threads or, as in old versions, processes."""
-    return next((option.text for option in server.options() if option.name == "kernel mode"), "process")
+def _transaction_state(session: Context) -> int:
+    """0 in a transaction, 1 after its end, 3 after a rollback."""
+    return 0 if session.trancount else 3 if session.transaction is TransactionState.ABORTED else 1
 
 
-_KNOWN = {
-    "ABORTED": TransactionState.ABORTED,
-    "NATIONAL_BYTES": NATIONAL_BYTES,
-    "boot_time": boot_time,
-    "kernel_mode": kernel_mode,
-    "microseconds": microseconds,
-    "run_value": run_value,
-    "ticks": ticks,
-    "total": total,
-    "version_number": version_number,
+def _lock_timeout(session: Context) -> int:
+    return -1 if session.locker.timeout is None else int(session.locker.timeout)
+
+
+_DECLARED: dict[Type, dict[str, Callable[[Context], EngineValue]]] = {
+    _LONG_NAME: {
+        "@@version": lambda session: session.profile.banner,
+        "@@servername": lambda session: session.server.name,
+    },
+    _NAME: {
+        "@@charset": lambda session: session.shared.charset,
+        "@@language": lambda session: session.settings.language,
+        "@@instancename": lambda session: session.server.name if session.profile.cluster else None,
+        "@@authmech": lambda session: session.server.faults.authentication,
+        "@@system_view": lambda session: session.settings.system_view,
+        "@@nodeid": lambda _: None,
+    },
+    DATETIME: {"@@boottime": lambda session: microseconds(boot_time(session.server))},
+    _TINYINT: {"@@instanceid": lambda session: int(session.profile.cluster)},
+    SMALLINT: {"@@spid": lambda session: session.spid},
+    INT: {
+        "@@version_as_integer": lambda session: _version_number(session.profile),
+        "@@version_number": lambda session: _version_number(session.profile),
+        "@@error": lambda session: session.error,
+        "@@rowcount": lambda session: session.rowcount,
+        "@@trancount": lambda session: session.trancount,
+        "@@transtate": _transaction_state,
+        "@@tranchained": lambda session: int(session.settings.chained),
+        "@@isolation": lambda session: session.settings.isolation,
+        "@@lock_timeout": _lock_timeout,
+        "@@nestlevel": lambda session: session.nestlevel,
+        "@@textsize": lambda session: session.settings.textsize,
+        "@@maxpagesize": lambda _: 4096,
+        "@@pagesize": lambda _: 2048,
+        "@@cpu_busy": _ticks("UserCPUTime", "SystemCPUTime"),
+        "@@io_busy": _ticks("IOCPUTime"),
+        "@@idle": _ticks("IdleCPUTime"),
+        "@@system_busy": _ticks("SystemCPUTime"),
+        "@@user_busy": _ticks("UserCPUTime"),
+        "@@timeticks": lambda session: _tick_length(session.server),
+        "@@connections": _total("monState", "Connections"),
+        "@@pack_received": _total("monNetworkIO", "PacketsReceived"),
+        "@@pack_sent": _total("monNetworkIO", "PacketsSent"),
+        "@@total_read": _total("monDeviceIO", "Reads"),
+        "@@total_write": _total("monDeviceIO", "Writes"),
+        "@@max_connections": lambda session: run_value(session.server, "number of user connections", 25),
+    },
 }
-
-
-def _type(text: str) -> Type:
-    found = parse_type(text)
-    assert found is not None, text
-    return found
-
-
-def _declared() -> Iterator[tuple[str, Global]]:
-    texts = files(__package__)
-    for type_, entries in load_yaml(texts.joinpath("globals.yaml").read_text(encoding="utf-8")).items():
-        for name, expression in entries.items():
-            yield name, Global(_type(type_), eval(f"lambda session: {expression}", _KNOWN))
-    lines = texts.joinpath("globals.csv").read_text(encoding="utf-8").splitlines()
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        yield row["name"], Global(_type(row["type"]), _constant(row["type"], row["value"]))
-
-
-def _constant(type_: str, text: str) -> Callable[[Context], EngineValue]:
-    value: EngineValue = text or None
-    if type_.startswith("varbinary"):
-        value = bytes.fromhex(text[2:]) or None
-    elif not type_.startswith(("varchar", "datetime")):
-        value = float(text) if type_ == "real" else int(text)
-    return lambda session: value
-
-
-GLOBALS = dict(_declared())
+GLOBALS = {
+    name: Global(type_, read) for type_, of_type in _DECLARED.items() for name, read in of_type.items()
+}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Literal
 
 from ase_simulator.results import Type
@@ -38,9 +37,6 @@ class Function:
 
 
 FUNCTIONS: dict[str, Function] = {}
-
-REFUSED = frozenset(files(__package__).joinpath("refused.txt").read_text(encoding="utf-8").split())
-"""Functions of ASE that are not simulated."""
 
 
 def function(

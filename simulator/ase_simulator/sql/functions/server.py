@@ -2,80 +2,121 @@
 
 from typing import Any
 
-from ase_simulator.results import Type
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function
-from ase_simulator.sql.lookup.server_facts import cached_text
-from ase_simulator.sql.lookup.space import database_pages, object_pages
-from ase_simulator.sql.types.rules import INT, varchar
+from ase_simulator.sql.lookup.server_facts import cached_text, running_text
+from ase_simulator.sql.lookup.space import free_pages, log_pages, object_pages
+from ase_simulator.sql.types.rules import BIGINT, INT, SMALLINT, varchar
 from ase_simulator.sql.types.values import EngineValue
 
 NAME = varchar(30)
 LONG_NAME = varchar(255)
+_LONG_TEXT = varchar(16384)
+_ROWS_A_PAGE = 20  # an estimate
 
 
-@function("mdaconfig", "string", "string", returns=INT, session=True)
-def _mdaconfig(session: Context, option: Any, action: Any) -> EngineValue:
-    if str(option).lower() != "freeze":
-        raise SqlError(102, option)
-    session.freeze(str(action).lower())
-    return 0
+@function("db_name", "int", returns=LONG_NAME, optional=1, session=True)
+def _db_name(session: Context, number: Any = -1) -> EngineValue:
+    if number == -1:
+        return session.database
+    return next((name for name, known in session.names.databases().items() if known == number), None)
 
 
-@function("show_cached_plan_in_xml", "int", "int", "int", returns=Type("text"), optional=1, session=True)
-def _show_cached_plan_in_xml(session: Context, number: Any, plan: Any, _detail: Any = 0) -> EngineValue:
-    """The statement without the steps of its plan."""
-    text = cached_text(session.names.snapshot, number)
-    if text is None:
-        return None
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<query version="1.0">\n <planVersion>1.0</planVersion>\n'
-        f" <statementId>{number}</statementId>\n <text><![CDATA[SQL Text: {text}]]></text>\n"
-        f" <plan>\n  <planId>{plan}</planId>\n </plan>\n</query>"
+@function("db_id", "string", returns=SMALLINT, optional=1, session=True)
+def _db_id(session: Context, name: Any = None) -> EngineValue:
+    return session.names.databases().get(session.database if name is None else name.rstrip(" "))
+
+
+@function("object_name", "int", "int", returns=LONG_NAME, optional=1, session=True, strict=True)
+def _object_name(session: Context, number: Any, database: Any = None) -> EngineValue:
+    return session.names.object_name(number, database)
+
+
+@function("object_id", "string", returns=INT, session=True, strict=True)
+def _object_id(session: Context, name: Any) -> EngineValue:
+    return session.names.object_id(name.rstrip(" "))
+
+
+@function("show_cached_text", "int", returns=_LONG_TEXT, session=True)
+def _show_cached_text(session: Context, number: Any) -> EngineValue:
+    return cached_text(session.names.snapshot, number)
+
+
+@function("query_text", "int", returns=_LONG_TEXT, session=True)
+def _query_text(session: Context, spid: Any) -> EngineValue:
+    return running_text(session.names.snapshot, spid)
+
+
+@function("curunreservedpgs", "int", "int", "int", returns=INT, session=True)
+def _curunreservedpgs(session: Context, database: Any, start: Any, _free: Any) -> EngineValue:
+    return free_pages(session.names.snapshot, database, start)
+
+
+@function("lct_admin", "string", "int", "int", "int", returns=INT, optional=2, session=True)
+def _lct_admin(session: Context, action: Any, database: Any, *_more: Any) -> EngineValue:
+    return log_pages(session.names.snapshot, action, database)
+
+
+def _object_pages(
+    session: Context, database: Any, number: Any, index: Any = None, _part: Any = None
+) -> EngineValue:
+    return object_pages(session.names.snapshot, database, number, index)
+
+
+for _name in ("reserved_pages", "data_pages", "used_pages"):
+    function(_name, "int", "int", "int", "int", returns=INT, optional=2, session=True, strict=True)(
+        _object_pages
     )
 
 
-@function("syb_quit", returns=INT, pure=False, session=True)
-def _syb_quit(session: Context) -> EngineValue:
-    session.shared.sessions[session.spid].kill()
-    raise SqlError(6002)
+@function("row_count", "int", "int", "any", returns=BIGINT, optional=1, session=True, strict=True)
+def _row_count(session: Context, database: Any, number: Any, _part: Any = None) -> EngineValue:
+    return _ROWS_A_PAGE * (object_pages(session.names.snapshot, database, number, 0) or 0)
 
 
-@function("isnumeric", "any", returns=INT)
-def _isnumeric(value: Any) -> EngineValue:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return 0
-    return 1
+@function("suser_name", "int", returns=NAME, optional=1, session=True)
+def _suser_name(session: Context, number: Any = -1) -> EngineValue:
+    return session.names.login_name(None if number == -1 else number)
 
 
-@function("spaceusage", "int", "int", "int", "int", returns=LONG_NAME, optional=4, session=True)
-def _spaceusage(
-    session: Context, database: Any = None, number: Any = None, index: Any = None, _part: Any = None
-) -> EngineValue:
-    """Pages of a database, or of one of its tables."""
-    if database is None:
-        database = session.names.databases().get(session.database)
-    if number is None:
-        pages = database_pages(session.names.snapshot, database)
-        return ", ".join(f"{name} = {value}" for name, value in pages.items())
-    used = object_pages(session.names.snapshot, database, number, index)
-    return None if used is None else f"reserved pages = {used}, used pages = {used}, data pages = {used}"
+@function("suser_id", "string", returns=INT, optional=1, session=True)
+def _suser_id(session: Context, name: Any = None) -> EngineValue:
+    return session.names.login_number(name)
 
 
-@function("pssinfo", "int", "string", returns=LONG_NAME, session=True)
-def _pssinfo(session: Context, spid: Any, name: Any) -> EngineValue:
-    row = next(iter(session.names.snapshot.rows("sysprocesses", "spid", spid)), None)
-    if row is None:
-        return None
-    known = {
-        "ipaddr": str(row.get("ipaddr") or "0.0.0.0"),
-        "ipport": "0",
-        "isolation_level": "1",
-        "tempdb_pages": "0",
-        "extusername": None,
-        "dn": None,
-    }
-    return known.get(str(name).strip().lower())
+@function("user_name", "int", returns=NAME, optional=1, session=True)
+def _user_name(session: Context, number: Any = None) -> EngineValue:
+    return session.names.user_name(number)
+
+
+@function("user_id", "string", returns=INT, optional=1, session=True)
+def _user_id(session: Context, name: Any = None) -> EngineValue:
+    return session.names.user_number(name)
+
+
+@function("host_name", returns=NAME, session=True)
+def _host_name(session: Context) -> EngineValue:
+    return session.request.hostname or None
+
+
+@function("app_name", returns=NAME, session=True)
+def _app_name(session: Context) -> EngineValue:
+    return session.request.program or None
+
+
+@function("show_role", returns=LONG_NAME, session=True)
+def _show_role(session: Context) -> EngineValue:
+    return " ".join(session.roles) or None
+
+
+@function("role_name", "int", returns=NAME, session=True)
+def _role_name(session: Context, number: Any) -> EngineValue:
+    return session.names.role_name(number)
+
+
+def _has_role(session: Context, role: Any, _option: Any = None) -> EngineValue:
+    return int(role.rstrip(" ") in session.roles)
+
+
+function("proc_role", "string", returns=INT, session=True, strict=True)(_has_role)
+function("has_role", "string", "int", returns=INT, optional=1, session=True, strict=True)(_has_role)

@@ -4,7 +4,7 @@ from typing import Any
 
 from ase_simulator.results import Type
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.functions.registry import function, same
+from ase_simulator.sql.functions.registry import function, same, text_like
 from ase_simulator.sql.types.patterns import like, pattern_regex
 from ase_simulator.sql.types.rules import INT, display_length, varchar
 from ase_simulator.sql.types.values import EngineValue, scaled
@@ -93,32 +93,41 @@ def _str(value: Any, length: Any = 10, places: Any = 0) -> EngineValue:
     return text.rjust(length) if len(text) <= length else "*" * length
 
 
-@function("soundex", "string", returns=Type("char", 4))
-def soundex(value: Any) -> EngineValue:
-    """The first letter and three digits that sound alike."""
-    if not value:
+@function("str_replace", "string", "string", "string", returns=varchar(16384))
+def _str_replace(value: Any, old: Any, new: Any) -> EngineValue:
+    if value is None or old is None:
         return None
-    codes = {
-        c: d
-        for d, cs in {"1": "BFPV", "2": "CGJKQSXZ", "3": "DT", "4": "L", "5": "MN", "6": "R"}.items()
-        for c in cs
-    }
-    letters = [c for c in text_of(value).upper() if c.isalpha()]
-    if not letters:
-        return "0000"
-    out, last = letters[0], codes.get(letters[0], "")
-    for letter in letters[1:]:
-        code = codes.get(letter, "")
-        if code and code != last:
-            out += code
-        if letter not in "HW":
-            last = code
-    return out[:4].ljust(4, "0")
+    return _kept(text_of(value).replace(text_of(old), "" if new is None else text_of(new)))
 
 
-@function("strtobin", "string", returns=Type("varbinary", 255), strict=True)
-def _strtobin(value: Any) -> EngineValue:
-    try:
-        return bytes.fromhex(str(value).strip())
-    except ValueError:
-        raise SqlError(249, "explicit", "VARCHAR", value, "VARBINARY") from None
+@function("charindex", "string", "string", "int", returns=INT, optional=1, strict=True)
+def _charindex(wanted: Any, value: Any, start: Any = 1) -> EngineValue:
+    return text_of(value).find(text_of(wanted), max((start or 1) - 1, 0)) + 1
+
+
+@function("char_length", "string", returns=INT, strict=True)
+def _char_length(value: Any) -> EngineValue:
+    return len(value if isinstance(value, bytes) else text_of(value))
+
+
+@function("right", "string", "int", returns=text_like, strict=True)
+def _right(value: Any, length: Any) -> EngineValue:
+    return _kept(text_of(value)[-length:]) if length > 0 else None
+
+
+@function("compare", "string", "string", "any", returns=INT, optional=1, strict=True)
+def _compare(left: Any, right: Any, _order: Any = None) -> EngineValue:
+    return int(left > right) - int(left < right)
+
+
+function("upper", "string", returns=same(), strict=True)(lambda s: text_of(s).upper())
+function("lower", "string", returns=same(), strict=True)(lambda s: text_of(s).lower())
+function("ltrim", "string", returns=text_like, strict=True)(lambda s: _kept(text_of(s).lstrip(" ")))
+function("rtrim", "string", returns=text_like, strict=True)(lambda s: _kept(text_of(s).rstrip(" ")))
+function("trim", "string", returns=text_like, strict=True)(lambda s: _kept(text_of(s).strip(" ")))
+function("left", "string", "int", returns=text_like, strict=True)(lambda s, n: _kept(text_of(s)[: max(n, 0)]))
+function("len", "string", returns=INT, strict=True)(lambda s: len(text_of(s).rstrip(" ")))
+function("space", "int", returns=varchar(255), strict=True)(lambda count: _kept(" " * max(count, 0)))
+function("reverse", "string", returns=same(), strict=True)(lambda s: s[::-1])
+function("ascii", "string", returns=INT, strict=True)(lambda s: ord(text_of(s)[0]) if s else None)
+function("char", "int", returns=Type("char", 1), strict=True)(lambda x: chr(x) if 0 <= x <= 255 else None)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 
 from ase_simulator.contracts import Row, Server
-from ase_simulator.schema.catalog import TableDefinition
-from ase_simulator.schema.types import byte_length
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.object_ids import ObjectIds
@@ -54,8 +52,7 @@ class Names:
         """sysdatabases: the model's databases, and the standard ones that it lacks."""
         rows = list(self._server.table("sysdatabases"))
         present = {row["name"] for row in rows}
-        others = _STANDARD_DATABASES | self._shared.databases
-        missing = {name: dbid for name, dbid in others.items() if name not in present}
+        missing = {name: dbid for name, dbid in _STANDARD_DATABASES.items() if name not in present}
         created = rows[0].get("crdate") if rows else None
         rows += [
             {**_DATABASE, "name": name, "dbid": dbid, "crdate": created} for name, dbid in missing.items()
@@ -96,34 +93,6 @@ class Names:
         database = parts[0] if len(parts) == 3 and parts[0] else self.database
         return self._object_ids.number(parts[-1], database)
 
-    def index_name(self, database: int | None, number: int | None, index: int | None) -> str | None:
-        """The name of an index; index 0 is the table itself."""
-        if number is None or index is None:
-            return None
-        name = self.object_name(number, database)
-        return name if index == 0 or name is None else f"{name}_{index}"
-
-    def column_name(self, number: int | None, column: int | None, database: int | None = None) -> str | None:
-        """The name of a column by its number."""
-        place = next((name for name, dbid in self.databases().items() if dbid == database), self.database)
-        table = self._table(f"{place}..{self.object_name(number, database)}")
-        if table is None or column is None or not 1 <= column <= len(table.columns):
-            return None
-        return table.columns[column - 1].name
-
-    def column_length(self, table: str | None, column: str | None) -> int | None:
-        """The bytes a column takes."""
-        found = self._table(table or "")
-        definition = found.by_name.get(column or "") if found else None
-        return byte_length(definition.type) if definition else None
-
-    def _table(self, name: str) -> TableDefinition | None:
-        """The table of that name, which may follow a database's."""
-        *scope, last = name.split(".")
-        database = scope[0] if len(scope) == 2 and scope[0] else self.database
-        held = self._temporary.get(last) or self._shared.permanent.find(database, last)
-        return held.table if held else self._shared.catalog.tables.get(last)
-
     def login_name(self, number: int | None) -> str | None:
         """The login of a server user id; by default this session's."""
         if number is None:
@@ -146,10 +115,6 @@ class Names:
         if name is None:
             return 1 if "sa_role" in self._login.active_roles else self._login.suid
         return _OWNERS.get(name)
-
-    def role_number(self, name: str | None) -> int | None:
-        """The number of a role."""
-        return ROLES.get((name or "").rstrip(" "))
 
     def role_name(self, number: int | None) -> str | None:
         """The name of a role."""

@@ -56,7 +56,6 @@ class ObjectIds:
         if database not in self._known:
             shared = self._shared
             known = {value: name for name, value in shared.object_ids.items()}
-            known |= {hashed(name): name for place, name in shared.procedures if place == database}
             self._known[database] = known | {
                 held.number: held.name for held in shared.permanent.by_name.values()
             }
@@ -75,6 +74,6 @@ class ObjectIds:
             return permanent.number
         if shared.catalog.find(name, database) is not None:
             return shared.object_ids[name]
-        if name in shared.system_procedures or (database, name) in shared.procedures:
+        if name in shared.system_procedures:
             return hashed(name)
         return None

@@ -55,15 +55,6 @@ def free_pages(tables: Snapshot, database: int | None, start: int | None) -> int
     return next((_int(row, "unreservedpgs") for row in fragments if row.get("lstart") == start), 0)
 
 
-def database_pages(tables: Snapshot, database: int | None) -> dict[str, int]:
-    """Pages of a database by what spaceusage() calls them."""
-    rows = tables.rows("sysusages", "dbid", database)
-    used = _total(rows, "size") - _total(rows, "unreservedpgs")
-    log = log_pages(tables, "num_logpages", database)
-    pages = {"reserved": used, "used": used, "data": used, "index": 0, "log": log}
-    return {f"{name} pages": count for name, count in pages.items()}
-
-
 def object_pages(tables: Snapshot, database: int | None, number: int | None, index: int | None) -> int | None:
     """Pages of a table, or of one of its indexes."""
     if database is None or number is None:

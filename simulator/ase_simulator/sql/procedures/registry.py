@@ -9,8 +9,8 @@ from importlib.resources import files
 from ase_simulator.contracts import Row, Server
 from ase_simulator.results import Message, Result
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.syntax.parser import parse_batch
-from ase_simulator.sql.syntax.statements import CreateProcedure, VariableSpec
+from ase_simulator.sql.syntax.parser import parse_procedure
+from ase_simulator.sql.syntax.statements import Procedure, VariableSpec
 from ase_simulator.sql.types.values import EngineValue
 
 
@@ -67,13 +67,8 @@ SCRIPTED = _texts()
 PARTS = frozenset(name for name in SCRIPTED if not name.startswith("sp_"))
 """Those that are parts of others, which no ASE has."""
 
-REFUSED = frozenset(files(__package__).joinpath("refused.txt").read_text(encoding="utf-8").split())
-"""Procedures of ASE that are not simulated."""
-
 
 @cache
-def scripted(name: str) -> CreateProcedure:
+def scripted(name: str) -> Procedure:
     """A procedure of SCRIPTED."""
-    (made,) = parse_batch(SCRIPTED[name])
-    assert isinstance(made, CreateProcedure)
-    return made
+    return parse_procedure(SCRIPTED[name])

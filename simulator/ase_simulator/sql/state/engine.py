@@ -4,23 +4,21 @@ import logging
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import chain, count, islice
-from statistics import StatisticsError
 from typing import Any, cast
 
 from ase_simulator.contracts import Row, ServerError
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import TableDefinition
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.types.rules import STRINGS
 from ase_simulator.sql.types.values import WIDE, EngineValue, decimal_of, exact, to_engine
 
 _AT_ONCE = 5000
-_PAUSES = (0.001, 0.01, 0.1, 0.5, 1.0)
+LOCKED = "locked"
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +43,6 @@ class EmbeddedEngine:
         self._in_thread = threading.RLock()
         self._error: ServerError | None = None
         self._loaded: dict[str, str] = {}
-        self._depth = 0
         self._db.create_aggregate("only_value", 1, self._only_value())
         self._db.create_aggregate("sum_exact", 1, cast(Any, _ExactSum))
         self._named = 0
@@ -61,25 +58,6 @@ class EmbeddedEngine:
                 raise
 
         self._db.create_function(name, -1, wrapped, deterministic=pure)
-
-    def aggregate(self, name: str, spread: Callable[[list[float]], float]) -> None:
-        """Registers an aggregate over all values; NULL if there are too few."""
-
-        class Aggregate:
-            def __init__(self) -> None:
-                self.values: list[float] = []
-
-            def step(self, value: Any) -> None:
-                if value is not None:
-                    self.values.append(float(value))
-
-            def finalize(self) -> Any:
-                try:
-                    return float(spread(self.values))
-                except StatisticsError:
-                    return None
-
-        self._db.create_aggregate(name, 1, Aggregate)
 
     def _only_value(self) -> Any:
         """Aggregate for a subquery used as an expression; a second row raises SqlError 512."""
@@ -100,20 +78,6 @@ class EmbeddedEngine:
 
         return OnlyValue
 
-    @property
-    def is_nested(self) -> bool:
-        """Whether a query runs a SQL function now."""
-        return self._depth > 0
-
-    @contextmanager
-    def nested(self) -> Iterator[None]:
-        """Within a query: the queries of a SQL function load tables of their own."""
-        self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-
     def load(
         self,
         table: TableDefinition,
@@ -123,7 +87,7 @@ class EmbeddedEngine:
     ) -> str:
         """Loads the used columns of a table's rows; returns its name in the engine."""
         types = hash(tuple(column.type for column in table.columns))
-        key = f"{self._depth}.{database}.{table.scope}.{table.name}/{len(table.columns)}/{types}"
+        key = f"{database}.{table.scope}.{table.name}/{len(table.columns)}/{types}"
         name = self._loaded.get(key)
         if name is None:
             name = f"loaded{len(self._loaded)}"
@@ -144,11 +108,10 @@ class EmbeddedEngine:
             self._db.executemany(f"INSERT INTO {name} (c0) VALUES (?)", ((None,) for _ in rows))
         return name
 
-    def create(self, name: str, types: Sequence[Type], checks: Sequence[tuple[str, str]] = ()) -> None:
-        """An empty table with columns c0, c1, …; checks: names of conditions on its rows, and these."""
-        parts = [_column(index, type_) for index, type_ in enumerate(types)]
-        parts += [f'CONSTRAINT "{check}" CHECK ({condition})' for check, condition in checks]
-        self.run(f"CREATE TABLE {name} ({', '.join(parts)})")
+    def create(self, name: str, types: Sequence[Type]) -> None:
+        """An empty table with columns c0, c1, …"""
+        columns = [_column(index, type_) for index, type_ in enumerate(types)]
+        self.run(f"CREATE TABLE {name} ({', '.join(columns)})")
 
     def new_name(self) -> str:
         """A name that no table has yet."""
@@ -163,30 +126,29 @@ class EmbeddedEngine:
             raise self.translate_error(problem) from None
 
     def drop(self, name: str) -> None:
-        """Drops a table."""
-        self.run(f"DROP TABLE IF EXISTS {name}")
+        """Drops a table. One that another session's query reads now stays: nothing finds it, as no name comes again."""
+        try:
+            self._db.execute(f"DROP TABLE IF EXISTS {name}")
+        except sqlite3.OperationalError as problem:
+            if LOCKED not in str(problem):
+                raise
 
     def run(
         self, sql: str, values: Mapping[str, EngineValue] | None = None
-    ) -> tuple[Iterator[tuple[EngineValue, ...]], int]:
-        """Runs one statement: its rows, and how many rows it changed; raises SqlError."""
-        for wait in (*_PAUSES, 0.0):
-            try:
-                cursor = self._db.execute(sql, values or {})
-                break
-            except sqlite3.Error as problem:
-                # Another session's query is reading the schema: it is over in a moment.
-                if not wait or "locked" not in str(problem):
-                    raise self.translate_error(problem) from None
-                time.sleep(wait)
-        return self._rows(cursor), cursor.rowcount
+    ) -> Iterator[tuple[EngineValue, ...]]:
+        """Runs one statement and returns its rows; raises SqlError."""
+        try:
+            cursor = self._db.execute(sql, values or {})
+        except sqlite3.Error as problem:
+            raise self.translate_error(problem) from None
+        return self._rows(cursor)
 
     def first_rows(
         self, sql: str, values: Mapping[str, EngineValue]
     ) -> tuple[list[tuple[EngineValue, ...]], Iterator[tuple[EngineValue, ...]]]:
         """For a worker thread: runs a query, returns its first rows and an iterator of the others; raises SqlError."""
         with self._in_thread:
-            rows, _ = self.run(sql, values)
+            rows = self.run(sql, values)
             return list(islice(rows, _AT_ONCE)), rows
 
     @contextmanager
@@ -224,10 +186,12 @@ class EmbeddedEngine:
             return SqlError(121)
         if isinstance(problem, sqlite3.IntegrityError):
             return SqlError(2601, "", "", detail=str(problem))
+        if LOCKED in str(problem):
+            return SqlError(225, "", detail=LOCKED)
         # "interrupted" is no fault: the session is being closed.
         if str(problem) != "interrupted":
-            _log.error("the engine refused: %s", problem)
-        return SqlError(702)
+            _log.exception("the engine refused a query")
+        return NotSimulatedError("a query that the embedded engine refuses")
 
     def _rows(self, cursor: sqlite3.Cursor) -> Iterator[tuple[EngineValue, ...]]:
         try:

@@ -9,7 +9,6 @@ from ase_simulator.sql.logins import Logins
 from ase_simulator.sql.state.engine import SharedStore
 from ase_simulator.sql.state.locks import Locks
 from ase_simulator.sql.state.tables import ClientTables
-from ase_simulator.sql.syntax.statements import CreateProcedure
 
 
 class Killable(Protocol):
@@ -29,9 +28,7 @@ class Killable(Protocol):
 class ServerState:
     """Logins, client objects and settings of one server.
 
-    object_ids: ids of the catalog's tables by name. procedures: client procedures by database and name.
-    history: the rows of sybsecurity..ch_events, oldest first.
-    databases: dbids of the databases that clients created.
+    object_ids: ids of the catalog's tables by name. history: the rows of sybsecurity..ch_events, oldest first.
     database_options: database -> bits of sysdatabases.status that sp_dboption set and cleared.
     users: names of logins, or guest, by database. readers: who may select from a system table, by database and
     table, once GRANT or REVOKE has named it.
@@ -45,9 +42,7 @@ class ServerState:
     object_ids: dict[str, int]
     system_procedures: frozenset[str]
     permanent: ClientTables = field(default_factory=ClientTables)
-    procedures: dict[tuple[str, str], CreateProcedure] = field(default_factory=dict)
     history: list[Row] = field(default_factory=list)
-    databases: dict[str, int] = field(default_factory=dict)
     database_options: dict[str, tuple[int, int]] = field(default_factory=dict)
     users: dict[str, set[str]] = field(default_factory=dict)
     readers: dict[tuple[str, str], set[str]] = field(default_factory=dict)

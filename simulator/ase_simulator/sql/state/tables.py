@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
-from ase_simulator.sql.syntax.lexer import Token
-from ase_simulator.sql.syntax.statements import Constraint
+from ase_simulator.sql.syntax.statements import Index
 
 _FIRST_NUMBER = 800_000_000
 
@@ -15,23 +14,19 @@ _FIRST_NUMBER = 800_000_000
 class ClientTable:
     """A table whose rows are in the embedded engine, under the name `handle`.
 
-    number: its object id. identity: its identity column, or ''. next_row: number of the next row, never given twice;
-    last_identity: the last value of the identity column. temporary: it belongs to one session; level: the nesting of
-    the procedure that created it; hidden: the caller's table of the same name. changed: rows inserted, updated and
-    deleted; reads: rows read.
+    number: its object id. next_row: number of the next row, never given twice. temporary: it belongs to one session;
+    level: the nesting of the procedure that created it; hidden: the caller's table of the same name. changed: rows
+    inserted, updated and deleted; reads: rows read.
     """
 
     table: TableDefinition
     handle: str
     number: int
-    identity: str = ""
-    defaults: dict[str, Sequence[Token]] = field(default_factory=dict)
-    constraints: list[Constraint] = field(default_factory=list)
+    indexes: list[Index] = field(default_factory=list)
     temporary: bool = False
     level: int = 0
     hidden: "ClientTable | None" = None
     next_row: int = 1
-    last_identity: int = 0
     changed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("insert", "update", "delete"), 0))
     reads: int = 0
 
@@ -50,13 +45,12 @@ class ClientTable:
         """Columns that are never NULL."""
         return frozenset(column.name for column in self.table.columns if not column.nullable)
 
-    def indexes(self) -> Iterator[tuple[int, Constraint]]:
-        """Its keys and indexes by indid: 1 is the clustered one."""
-        keys = [each for each in self.constraints if each.columns and not each.references]
-        first = next((each for each in keys if each.clustered), None)
+    def numbered_indexes(self) -> Iterator[tuple[int, Index]]:
+        """Its indexes by indid: 1 is the clustered one."""
+        first = next((each for each in self.indexes if each.clustered), None)
         if first is not None:
             yield 1, first
-        yield from enumerate((each for each in keys if each is not first), 2)
+        yield from enumerate((each for each in self.indexes if each is not first), 2)
 
 
 def definition(

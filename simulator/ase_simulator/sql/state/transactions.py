@@ -1,16 +1,15 @@
-"""Transactions and savepoints of one session: what undoes its changes, in reverse order."""
+"""Transactions of one session: what undoes its changes, in reverse order."""
 
 from collections.abc import Callable
 
 from ase_simulator.results import TransactionState
-from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.state.locks import Locker, Locks
 
 Action = Callable[[], None]
 
 
 class Transactions:
-    """BEGIN, SAVE, COMMIT and ROLLBACK. Locks are held to the end of the outermost transaction."""
+    """BEGIN, COMMIT and ROLLBACK. Locks are held to the end of the outermost transaction."""
 
     def __init__(self, locks: Locks, locker: Locker) -> None:
         self.depth = 0
@@ -19,7 +18,6 @@ class Transactions:
         self._locker = locker
         self._undo: list[Action] = []
         self._at_commit: list[Action] = []
-        self._savepoints: list[tuple[str, int]] = []
 
     def settle(self) -> None:
         """Call before each statement: the end of a transaction is the state of one statement."""
@@ -30,16 +28,9 @@ class Transactions:
         """Start a transaction; a nested one is only counted."""
         self.state = TransactionState.IN_PROGRESS
         if not self.depth:
-            self._savepoints = [(name, 0)]
             shown = "$chained_transaction" if chained else name or "$user_transaction"
             self._locker.state.transaction, self._locker.state.began = shown, self._locker.now()
         self.depth += 1
-
-    def save(self, name: str) -> None:
-        """Set a savepoint; raises SqlError 628 outside a transaction."""
-        if not self.depth:
-            raise SqlError(628)
-        self._savepoints.append((name, len(self._undo)))
 
     def commit(self) -> None:
         """End the innermost transaction; the outermost one keeps the changes."""
@@ -51,21 +42,16 @@ class Transactions:
             self._end()
         self.depth = max(self.depth - 1, 0)
 
-    def rollback(self, name: str = "") -> None:
-        """Roll back all transactions, or to a savepoint; raises SqlError 6401 for an unknown name."""
+    def rollback(self) -> None:
+        """Roll back all transactions."""
         if not self.depth:
             return
-        places = [place for place, (known, _) in enumerate(self._savepoints) if known == name]
-        if name and not places:
-            raise SqlError(6401, name)
-        place = places[-1] if name else 0
-        self._undo_to(self._savepoints[place][1])
-        del self._savepoints[place + 1 :]
-        if not place:
-            self.depth = 0
-            self.state = TransactionState.ABORTED
-            self._locker.state.rollbacks += 1
-            self._end()
+        while self._undo:
+            self._undo.pop()()
+        self.depth = 0
+        self.state = TransactionState.ABORTED
+        self._locker.state.rollbacks += 1
+        self._end()
 
     def record(self, undo: Action, at_commit: Action | None = None) -> None:
         """Remember how to undo a change that was made, and what only a commit does."""
@@ -81,11 +67,7 @@ class Transactions:
         if not self.depth:
             self._locks.release(self._locker)
 
-    def _undo_to(self, mark: int) -> None:
-        while len(self._undo) > mark:
-            self._undo.pop()()
-
     def _end(self) -> None:
-        self._undo, self._at_commit, self._savepoints = [], [], []
+        self._undo, self._at_commit = [], []
         self._locker.state.transaction, self._locker.state.began = "", None
         self._locks.release(self._locker)

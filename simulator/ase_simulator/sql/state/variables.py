@@ -1,25 +1,22 @@
-"""The variables of one batch or procedure, and the cursors that T-SQL declares."""
+"""The variables of one batch or procedure."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ase_simulator.results import Column, Type
+from ase_simulator.results import Type
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.syntax.lexer import Token
 from ase_simulator.sql.types.values import EngineValue
 
 
 @dataclass(slots=True)
 class Frame:
-    """Types and values of @variables. procedure: its name, '' for a batch; returns: the type of a function's value.
+    """Types and values of @variables.
 
-    system: it is one of the server's own procedures, which know the columns of every version.
+    procedure: its name, '' for a batch; system: it is one of the server's own, which know the columns of every version.
     """
 
     types: dict[str, Type] = field(default_factory=dict)
     values: dict[str, EngineValue] = field(default_factory=dict)
     procedure: str = ""
-    returns: Type | None = None
     system: bool = False
 
     def declare(self, name: str, type_: Type, value: EngineValue = None) -> None:
@@ -28,12 +25,3 @@ class Frame:
             raise SqlError(134, name)
         self.types[name] = type_
         self.values[name] = value
-
-
-@dataclass(slots=True)
-class DeclaredCursor:
-    """One cursor; rows: what is left to fetch, None while it is closed."""
-
-    query: Sequence[Token]
-    columns: Sequence[Column] = ()
-    rows: Iterator[tuple[EngineValue, ...]] | None = None

@@ -1,8 +1,7 @@
 """Parses SELECT with sqlglot, after rewriting what sqlglot would not parse as ASE does.
 
 Every name is bracketed, every function gets the prefix `f_` (so that sqlglot normalises none of them),
-variables, typed literals and types become function calls, hints and `at isolation` are dropped, `*=` and `=*`
-become operators that T-SQL has no other use for.
+variables, typed literals and types become function calls, hints and `at isolation` are dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +20,7 @@ PREFIX = "f_"
 _LOCK_WORDS = frozenset({"holdlock", "noholdlock", "readpast", "shared"})
 _HINTS = frozenset({"index", "prefetch", "parallel", "lru", "mru", "force"})
 _DATE_PARTS = frozenset({"datediff", "dateadd", "datepart", "datename"})
-_OPERATORS = {"*=": " <=> ", "=*": " RLIKE ", "!<": " >= ", "!>": " <= ", "!=": " <> "}
+_OPERATORS = {"!<": " >= ", "!>": " <= ", "!=": " <> "}
 
 
 def check_syntax(statements: Sequence[ast.Statement]) -> None:
@@ -30,7 +29,7 @@ def check_syntax(statements: Sequence[ast.Statement]) -> None:
         match statement:
             case ast.Query():
                 parse_select(statement.tokens)
-            case ast.Block() | ast.CreateProcedure():
+            case ast.Block():
                 check_syntax(statement.body)
             case ast.If():
                 check_syntax([statement.then, *([statement.otherwise] if statement.otherwise else [])])
@@ -79,7 +78,6 @@ class Respelling:
         self._out: list[str] = []
         self._length = 0
         self._places: list[tuple[int, Token]] = []
-        self._called, self._owner = -1, ""
 
     def run(self) -> tuple[str, Sequence[tuple[int, Token]]]:
         """The text for sqlglot, and where each token went in it."""
@@ -89,7 +87,7 @@ class Respelling:
 
     def _token(self) -> None:
         token = self._tokens[self._at]
-        if token.is_identifier and (self._column_of_database() or self._owner_of_function()):
+        if token.is_identifier and self._column_of_database():
             return
         if token.kind is Kind.WORD and self._dropped(token):
             return
@@ -106,8 +104,8 @@ class Respelling:
             self._emit(token, f"{PREFIX}binary_literal('{token.text}')")
         elif token.kind is Kind.VARIABLE:
             self._emit(token, f"{PREFIX}variable('{token.text}')")
-        elif token.kind is Kind.MARK:
-            self._emit(token, f"{PREFIX}mark({token.text})")
+        elif token.text in ("*=", "=*"):
+            raise NotSimulatedError(f"joins by {token.text}")
         else:
             self._emit(token, _OPERATORS.get(token.text, token.text))
 
@@ -126,23 +124,6 @@ class Respelling:
         if len(dots) < 3:
             return False
         self._at = dots[1] + 1
-        return True
-
-    def _owner_of_function(self) -> bool:
-        """`db.owner.function(…)` becomes one name; brackets after a table's name hold hints instead."""
-        tokens, at = self._tokens, self._at
-        before = tokens[at - 1] if at else None
-        if before is not None and (before.is_operator(".") or before.is_word("from", "join")):
-            return False
-        while at + 1 < len(tokens) and tokens[at].is_identifier and tokens[at + 1].is_operator("."):
-            at += 2 if not (at + 2 < len(tokens) and tokens[at + 2].is_operator(".")) else 3
-        called = at + 2 < len(tokens) and tokens[at].is_identifier and tokens[at + 1].is_operator("(")
-        if at == self._at or not called or tokens[at + 2].is_word(*_HINTS):
-            return False
-        named = [token.text for token in tokens[self._at : at] if not token.is_operator(".")]
-        dots = sum(token.is_operator(".") for token in tokens[self._at : at])
-        self._owner = f"{named[0]}.." if dots == 2 else ""
-        self._at = self._called = at
         return True
 
     def _continues_name(self, at: int, dots: Sequence[int]) -> bool:
@@ -191,9 +172,7 @@ class Respelling:
 
     def _word(self, token: Token) -> None:
         word = token.text.lower()
-        if self._at - 1 == self._called:
-            self._emit(token, f"[{PREFIX}{self._owner}{word}]")
-        elif word in ("convert", "cast") and self._follows("("):
+        if word in ("convert", "cast") and self._follows("("):
             self._conversion(token, word)
         elif word in _DATE_PARTS and self._follows("("):
             self._date_part(token, word)

@@ -16,16 +16,12 @@ class Kind(Enum):
     NUMBER = "number"
     BINARY = "binary"
     VARIABLE = "variable"
-    MARK = "mark"
     OPERATOR = "operator"
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token.
-
-    text: as written, but strings and names without their quotes, and a `?` by its number in the batch from 0.
-    """
+    """One token; text: as written, but strings and names without their quotes."""
 
     kind: Kind
     text: str
@@ -57,7 +53,6 @@ _PATTERN = re.compile(
   | (?P<variable>@@?[\w#$]+)
   | (?P<word>[^\W\d][\w$#]*|\#{1,2}[\w$#]+)
   | (?P<operator>\*=|=\*|<=|>=|<>|!=|!<|!>|\|\||[-+*/%&|^~=<>(),.;:{}])
-  | (?P<mark>\?)
     """,
     re.VERBOSE,
 )
@@ -67,7 +62,7 @@ _CLOSING = {"'": "'", '"': '"', "[": "]"}
 def tokenize(text: str, *, quoted_identifier: bool = False) -> list[Token]:
     """All tokens of a batch; raises SqlError 105 for an open quote, 113 for an open comment, 102 for a stray sign."""
     tokens: list[Token] = []
-    position, line, marks = 0, 1, 0
+    position, line = 0, 1
     while position < len(text):
         opening = text[position]
         if opening in _CLOSING:
@@ -82,10 +77,7 @@ def tokenize(text: str, *, quoted_identifier: bool = False) -> list[Token]:
             if kind == "block":
                 end = _end_of_comment(text, position)
             elif kind not in ("space", "comment"):
-                text_of_token = found.group()
-                if kind == "mark":
-                    text_of_token, marks = str(marks), marks + 1
-                tokens.append(Token(Kind[kind.upper()], text_of_token, line, position, end))
+                tokens.append(Token(Kind[kind.upper()], found.group(), line, position, end))
         line += text.count("\n", position, end)
         position = end
     return tokens

@@ -5,24 +5,28 @@ sqlglot cannot split a batch whose statements are not separated by `;`.
 
 from collections.abc import Callable
 
-from ase_simulator.results import Type
 from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.keywords import COMMANDS, STARTERS
-from ase_simulator.sql.syntax.lexer import Kind, tokenize
+from ase_simulator.sql.syntax.lexer import Kind, Token, tokenize
 from ase_simulator.sql.syntax.token_stream import TokenStream
 
 _RIGHTS = frozenset(["select", "insert", "update", "delete", "exec", "execute", "create", "set", "truncate"])
 # Words in statements that begin a statement elsewhere.
 _OWN_WORDS = {"grant": _RIGHTS, "revoke": _RIGHTS, "alter": frozenset(["drop"])}
-# objects whose definition is the rest of the batch
-_BODIED = ("view", "trigger")
+# Objects whose definition is the rest of the batch.
+_BODIED = ("view", "trigger", "proc", "procedure", "func", "function")
 _TRANSACTION = ("tran", "transaction", "work")
 
 
 def parse_batch(text: str, *, quoted_identifier: bool = False) -> list[ast.Statement]:
     """The statements of a batch; raises SqlError 102, 105 or 156."""
-    return Parser(tokenize(text, quoted_identifier=quoted_identifier), text).batch()
+    return Parser(tokenize(text, quoted_identifier=quoted_identifier)).batch()
+
+
+def parse_procedure(text: str) -> ast.Procedure:
+    """One `create procedure` of the server's own."""
+    return Parser(tokenize(text)).procedure()
 
 
 class Parser(TokenStream):
@@ -43,7 +47,7 @@ class Parser(TokenStream):
                 and self._peek.is_identifier
                 and self._peek.text.lower() not in _STATEMENTS
                 and not self._peek.is_word(*STARTERS)
-                and not self._is_label()
+                and not self._operator_follows(":")
             ):
                 found.append(self._execute(self._peek.line))
             else:
@@ -58,23 +62,41 @@ class Parser(TokenStream):
         if self._done:
             raise self._cut_short()
         token = self._peek
-        if self._is_label():
+        if token.is_identifier and self._operator_follows(":"):
             self._at += 2
-            return ast.Label(token.line, token.text)
+            return ast.NotSimulated(token.line, "GOTO")
         parse = _STATEMENTS.get(token.text.lower()) if token.kind is Kind.WORD else None
         if parse is None:
             raise self._error(token)
         self._at += 1
-        return parse(self, token.line)
+        start = self._at
+        try:
+            return parse(self, token.line)
+        except NotSimulatedError as refused:
+            self._at = start
+            self._until_statement(allow_empty=True)
+            return ast.NotSimulated(token.line, refused.what)
 
     def parameters(self) -> list[ast.VariableSpec]:
-        """The parameters of a procedure, as its CREATE statement lists them."""
+        """The parameters of a procedure."""
         return self._variables()
+
+    def procedure(self) -> ast.Procedure:
+        """The name, parameters and body of `create procedure`."""
+        self._expect("create")
+        self._expect("procedure")
+        name = self._identifier()
+        parameters = [] if self._peek.is_word("as") else self._variables()
+        self._expect("as")
+        body = []
+        while not self._done:
+            body.append(self.statement())
+        return ast.Procedure(name, parameters, body)
 
     # -- control flow ---------------------------------------------------------------------------------
 
     def _if(self, line: int) -> ast.Statement:
-        condition = self._condition()
+        condition = self._until_statement()
         then = self.statement()
         while self._take_operator(";"):
             pass
@@ -82,7 +104,7 @@ class Parser(TokenStream):
         return ast.If(line, condition, then, otherwise)
 
     def _while(self, line: int) -> ast.Statement:
-        return ast.While(line, self._condition(), self.statement())
+        return ast.While(line, self._until_statement(), self.statement())
 
     def _begin(self, line: int) -> ast.Statement:
         if self._take(*_TRANSACTION):
@@ -100,19 +122,14 @@ class Parser(TokenStream):
     def _return(self, line: int) -> ast.Statement:
         return ast.Return(line, self._until_statement(allow_empty=True))
 
-    def _goto(self, line: int) -> ast.Statement:
-        return ast.Goto(line, self._identifier())
-
     # -- variables and messages -------------------------------------------------------------------------
 
     def _declare(self, line: int) -> ast.Statement:
         if self._peek_or_error().is_identifier:
-            name = self._identifier()
-            for word in ("insensitive", "semi_sensitive", "scroll"):
-                self._take(word)
-            self._expect("cursor")
-            self._expect("for")
-            return ast.DeclareCursor(line, name, self._until_statement(query=True))
+            while not self._done and not self._take("for"):
+                self._at += 1
+            self._until_statement(query=True)
+            return ast.NotSimulated(line, "cursors")
         return ast.Declare(line, self._variables())
 
     def _variables(self) -> list[ast.VariableSpec]:
@@ -122,8 +139,7 @@ class Parser(TokenStream):
             self._take("as")
             type_ = self._type()
             default = self._default_value() if self._take_operator("=") else None
-            output = self._take("output", "out")
-            found.append(ast.VariableSpec(name, type_, default, output))
+            found.append(ast.VariableSpec(name, type_, default))
             if not self._take_operator(","):
                 return found
 
@@ -131,12 +147,8 @@ class Parser(TokenStream):
         start = self._at
         if self._peek_or_error().text in ("-", "+"):
             self._at += 1
-        if not self._peek_or_error().is_operator("("):
-            self._at += 1
-        if self._tokens[self._at - 1].is_word("n") and not self._done and self._peek.kind is Kind.STRING:
-            start, self._at = self._at, self._at + 1
-        if self._take_operator("("):
-            self._inside_brackets()
+        self._peek_or_error()
+        self._at += 1
         return self._tokens[start : self._at]
 
     def _set(self, line: int) -> ast.Statement:
@@ -176,25 +188,11 @@ class Parser(TokenStream):
         self._at += 1
         return ast.WaitFor(line, kind, [value])
 
-    def _cursor(self, line: int) -> ast.Statement:
-        action = self._tokens[self._at - 1].text.lower()
-        if action == "deallocate":
-            self._take("cursor")
-        if action == "fetch" and self._take("next", "prior", "first", "last"):
-            self._take("from")
-        name = self._identifier()
-        targets = []
-        if self._take("into"):
-            targets.append(self._variable())
-            while self._take_operator(","):
-                targets.append(self._variable())
-        return ast.CursorAction(line, action, name, targets)
-
     # -- procedures -------------------------------------------------------------------------------------
 
     def _execute(self, line: int) -> ast.Statement:
-        if self._take_operator("("):
-            return ast.Execute(line, [], text=self._inside_brackets())
+        if not self._done and self._peek.is_operator("("):
+            raise NotSimulatedError("EXECUTE of a text")
         status = ""
         if self._peek_or_error().kind is Kind.VARIABLE and self._operator_follows("="):
             status = self._variable()
@@ -222,14 +220,13 @@ class Parser(TokenStream):
         start = self._at
         if self._take_operator("-") or self._take_operator("+"):
             pass
-        if self._done:
-            raise self._cut_short()
-        token = self._peek
+        token = self._peek_or_error()
         if token.kind is Kind.OPERATOR:
             raise self._error(token)
         self._at += 1
         value = self._tokens[start : self._at]
-        return ast.Argument(name, value, self._take("output", "out"))
+        self._refuse("OUTPUT arguments", "output", "out")
+        return ast.Argument(name, value)
 
     # -- data -------------------------------------------------------------------------------------------
 
@@ -238,9 +235,7 @@ class Parser(TokenStream):
         return ast.Query(line, self._until_statement(query=True))
 
     def _insert(self, line: int) -> ast.Statement:
-        if self._take("bulk"):
-            self._until_statement()
-            return ast.Command(line, self._tokens[self._at - 2 : self._at])
+        self._refuse("INSERT BULK", "bulk")
         self._take("into")
         table = self._table_name()
         columns = None
@@ -250,13 +245,12 @@ class Parser(TokenStream):
         if self._take("values"):
             if not self._take_operator("("):
                 raise self._error(self._peek_or_error())
-            return ast.Insert(line, table, columns, values=self._inside_brackets())
+            return ast.Insert(line, table, columns, [word_token("select", line), *self._inside_brackets()])
         if self._take("exec", "execute"):
-            call = self._execute(line)
-            assert isinstance(call, ast.Execute)
-            return ast.Insert(line, table, columns, execute=call)
+            self._execute(line)
+            return ast.NotSimulated(line, "INSERT … EXECUTE")
         if not self._done and (self._peek.is_word("select") or self._peek.is_operator("(")):
-            return ast.Insert(line, table, columns, query=self._until_statement(query=True))
+            return ast.Insert(line, table, columns, self._until_statement(query=True))
         raise self._error(self._peek_or_error())
 
     def _update(self, line: int) -> ast.Statement:
@@ -271,8 +265,6 @@ class Parser(TokenStream):
         return ast.Update(line, table, assignments, self._until_statement(allow_empty=True))
 
     def _update_target(self) -> str:
-        if self._peek_or_error().kind is Kind.VARIABLE:
-            return self._variable()
         return self._qualified_name()[-1]
 
     def _delete(self, line: int) -> ast.Statement:
@@ -282,7 +274,8 @@ class Parser(TokenStream):
         return ast.Delete(line, self._table_name(), self._until_statement(allow_empty=True))
 
     def _merge(self, line: int) -> ast.Statement:
-        raise NotSimulatedError("MERGE")
+        self._until_statement(stops=STARTERS - {"insert", "update", "delete", "set"})
+        return ast.NotSimulated(line, "MERGE")
 
     def _truncate(self, line: int) -> ast.Statement:
         self._expect("table")
@@ -290,32 +283,19 @@ class Parser(TokenStream):
         self._refuse("TRUNCATE TABLE … PARTITION", "partition")
         return ast.Truncate(line, table)
 
-    def _lock(self, line: int) -> ast.Statement:
-        self._expect("table")
-        table = self._table_name()
-        self._expect("in")
-        share = self._take("share")
-        if not share:
-            self._expect("exclusive")
-        self._expect("mode")
-        self._refuse("LOCK TABLE … WAIT", "wait", "nowait")
-        return ast.LockTable(line, table, share)
-
     def _create(self, line: int) -> ast.Statement:
         start = self._at - 1
         if self._take("table"):
             return self._create_table(line)
-        replace = self._take("or")
-        if replace:
-            self._expect("replace")
-        if self._take("proc", "procedure", "func", "function"):
-            return self._create_procedure(line, self._tokens[start].start, replace=bool(replace))
+        before = self._at
+        if self._take("or"):
+            self._take("replace")
         if self._take(*_BODIED):
-            words = self._tokens[start : self._at]
+            what = f"CREATE {self._tokens[self._at - 1].text.upper()}"
             while not self._done and not self._batch_separator():
                 self._at += 1
-            return ast.Command(line, words)
-        before = self._at
+            return ast.NotSimulated(line, what)
+        self._at = before
         unique = self._take("unique")
         clustered = self._take("clustered")
         self._take("nonclustered")
@@ -327,9 +307,7 @@ class Parser(TokenStream):
             for token in self._until_statement(allow_empty=True):
                 if token.is_word("ignore_dup_key", "ignore_dup_row"):
                     raise NotSimulatedError(token.text.lower())
-            return ast.CreateIndex(
-                line, table, ast.Constraint(name, columns, unique=unique, clustered=clustered)
-            )
+            return ast.CreateIndex(line, table, ast.Index(name, columns, unique, clustered))
         self._at = before
         self._until_statement()
         return ast.Command(line, self._tokens[start : self._at])
@@ -338,130 +316,34 @@ class Parser(TokenStream):
         table = self._table_name()
         if not self._take_operator("("):
             raise self._error(self._peek_or_error())
-        columns, constraints = self._definitions(table[-1].text)
+        columns = [self._column()]
+        while self._take_operator(","):
+            columns.append(self._column())
         if not self._take_operator(")"):
             raise self._error(self._peek_or_error())
-        while not self._done and self._peek.is_word("lock", "on", "with", "partition"):
+        while not self._done and self._peek.is_word("lock", "on", "with"):
             self._at += 1
-            self._skip_clause()
-        return ast.CreateTable(line, table, columns, constraints)
+            while not self._done and not self._at_statement_end():
+                self._at += 1
+        return ast.CreateTable(line, table, columns)
 
-    def _column(self, table: str, constraints: list[ast.Constraint]) -> ast.ColumnSpec:
+    def _column(self) -> ast.ColumnSpec:
+        """A column; its type, and whether it allows NULL, is all that is simulated."""
+        self._refuse("constraints of tables", "constraint", "primary", "unique", "foreign", "check")
         name = self._identifier()
         self._refuse("computed columns", "as", "compute")
-        spec = ast.ColumnSpec(name, self._type(), False)
-        while not self._done and self._peek.text not in (",", ")") and not self._at_statement_end():
-            if self._take("not"):
-                if not self._take("compressed"):
-                    self._expect("null")
-            elif self._take("null"):
-                spec.nullable = True
-            elif self._take("identity"):
-                spec.identity = True
-            elif self._take("default"):
-                spec.default = self._default_value()
-            elif self._peek.is_word("constraint", "primary", "unique", "check", "references"):
-                constraints += self._constraint(table, spec.name)
-            elif self._take("off", "in", "compressed", "compress"):
-                self._take("row")
-                if self._take_operator("("):
-                    self._inside_brackets()
-            else:
-                self._refuse("encrypted columns", "encrypt")
-                raise self._error(self._peek)
-        return spec
-
-    def _constraint(self, table: str, column: str = "") -> list[ast.Constraint]:
-        """One constraint of a table or of a column."""
-        name = self._identifier() if self._take("constraint") else f"{table}_{column or 'key'}_1"
-        if self._take("check"):
-            self._take_operator("(")
-            return [ast.Constraint(name, check=self._inside_brackets())]
-        if self._peek_or_error().is_word("primary", "unique"):
-            primary = self._take("primary")
-            clustered = primary
-            while not self._done and self._peek.is_word("key", "clustered", "nonclustered", "unique"):
-                clustered = self._peek.is_word("clustered") or (clustered and self._peek.is_word("key"))
-                self._at += 1
-            columns = [column] if column else self._key()
-            if self._take("with"):
-                self._space_options()
-            return [ast.Constraint(name, columns, primary=primary, clustered=clustered)]
-        columns = [column]
-        if self._take("foreign"):
-            self._expect("key")
-            columns = self._key()
-        self._expect("references")
-        parent = self._qualified_name()[-1]
-        referenced = self._key() if not self._done and self._peek.is_operator("(") else []
-        while self._take("match", "full"):
-            pass
-        return [ast.Constraint(name, columns, unique=False, references=parent, referenced=referenced)]
-
-    def _alter(self, line: int) -> ast.Statement:
-        start = self._at - 1
-        if not self._take("table"):
-            self._at = start + 1
-            return self._command(line)
-        made = ast.AlterTable(line, self._table_name())
-        name = made.table[-1].text
-        if self._take("add"):
-            made.added, made.constraints = self._definitions(name)
-        elif self._take("modify"):
-            made.modified = self._modified()
-        elif self._take("replace"):
-            column = self._identifier()
-            self._expect("default")
-            value = [] if self._take("null") else self._default_value()
-            made.defaults = [(column, value)]
-        elif self._take("drop"):
-            constraint = self._take("constraint")
-            names = [self._identifier()]
-            while self._take_operator(","):
-                names.append(self._identifier())
-            made.dropped, made.dropped_constraints = ((), names) if constraint else (names, ())
+        type_ = self._type()
+        nullable = False
+        if self._take("not"):
+            self._expect("null")
         else:
-            self._at = start + 1
-            return self._command(line)
-        return made
-
-    def _modified(self) -> list[tuple[str, Type | None, bool | None]]:
-        found = []
-        while True:
-            name = self._identifier()
-            type_ = None if self._peek_or_error().is_word("null", "not") else self._type()
-            nullable = None
-            if self._take("not"):
-                self._expect("null")
-                nullable = False
-            elif self._take("null"):
-                nullable = True
-            found.append((name, type_, nullable))
-            if not self._take_operator(","):
-                return found
-
-    def _definitions(self, table: str) -> tuple[list[ast.ColumnSpec], list[ast.Constraint]]:
-        """Columns and constraints with commas between them."""
-        columns: list[ast.ColumnSpec] = []
-        constraints: list[ast.Constraint] = []
-        while True:
-            if self._peek_or_error().is_word("constraint", "primary", "unique", "foreign", "check"):
-                constraints += self._constraint(table)
-            else:
-                columns.append(self._column(table, constraints))
-            if not self._take_operator(","):
-                return columns, constraints
-            if not self._done and self._peek.is_operator(")"):
-                return columns, constraints
-
-    def _space_options(self) -> None:
-        """`name = number, …` after WITH."""
-        self._at += 3
-        while self._at + 2 < len(self._tokens) and self._tokens[self._at + 2].is_operator("="):
-            self._at += 4
+            nullable = self._take("null")
+        if not self._done and self._peek.kind is Kind.WORD:
+            raise NotSimulatedError(f"columns with {self._peek.text.upper()}")
+        return ast.ColumnSpec(name, type_, nullable)
 
     def _key(self) -> list[str]:
-        """The columns of a key in brackets, with or without their order."""
+        """The columns of an index in brackets, with or without their order."""
         if not self._take_operator("("):
             raise self._error(self._peek_or_error())
         tokens = self._inside_brackets()
@@ -471,54 +353,21 @@ class Parser(TokenStream):
             token.text for token in tokens if not token.is_operator(",") and not token.is_word("asc", "desc")
         ]
 
-    def _skip_clause(self) -> None:
-        while not self._done and not self._at_statement_end():
-            self._at += 1
-
-    def _create_procedure(self, line: int, start: int, *, replace: bool) -> ast.Statement:
-        is_function = self._tokens[self._at - 1].is_word("func", "function")
-        name = self._qualified_name()[-1]
-        bracket = self._take_operator("(")
-        parameters = []
-        if not self._done and self._peek.kind is Kind.VARIABLE:
-            parameters = self._variables()
-        if bracket and not self._take_operator(")"):
-            raise self._error(self._peek_or_error())
-        returns = None
-        if is_function:
-            self._expect("returns")
-            returns = self._type()
-        if self._take("with") and not self._take("recompile"):
-            self._execution_owner()
-        self._expect("as")
-        body: list[ast.Statement] = []
-        while not self._done and not self._batch_separator():
-            if not self._take_operator(";"):
-                body.append(self.statement())
-        end = self._tokens[self._at - 1].end
-        return ast.CreateProcedure(line, name, parameters, body, self._text[start:end], replace, returns)
-
-    def _execution_owner(self) -> None:
-        """`with execute as owner` or `caller`."""
-        if not self._take("exec", "execute"):
-            raise self._error(self._peek_or_error())
-        self._expect("as")
-        self._identifier()
-
     def _drop(self, line: int) -> ast.Statement:
-        kind = self._identifier().lower()
-        names = [self._table_name()]
+        kind = self._identifier()
+        if kind.lower() != "table":
+            raise NotSimulatedError(f"DROP {kind.upper()}")
+        tables = [self._table_name()]
         while self._take_operator(","):
-            names.append(self._table_name())
-        return ast.Drop(line, {"proc": "procedure", "func": "function"}.get(kind, kind), names)
+            tables.append(self._table_name())
+        return ast.DropTable(line, tables)
 
     def _use(self, line: int) -> ast.Statement:
         return ast.Use(line, self._identifier())
 
     def _transaction(self, line: int) -> ast.Statement:
         action = self._tokens[self._at - 1].text.lower()
-        name = self._optional_name() if self._take(*_TRANSACTION) or action == "save" else ""
-        return ast.Transaction(line, action, name)
+        return ast.Transaction(line, action, self._optional_name() if self._take(*_TRANSACTION) else "")
 
     def _dbcc(self, line: int) -> ast.Statement:
         command = self._identifier().lower()
@@ -534,16 +383,25 @@ class Parser(TokenStream):
         return ast.Command(line, self._tokens[start : self._at])
 
 
+def word_token(text: str, line: int) -> Token:
+    """A generated keyword or name."""
+    return Token(Kind.WORD, text, line, 0, 0)
+
+
+def _refused(what: str) -> Callable[[Parser, int], ast.Statement]:
+    def refuse(_parser: Parser, _line: int) -> ast.Statement:
+        raise NotSimulatedError(what)
+
+    return refuse
+
+
 _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "select": Parser._select,
     "insert": Parser._insert,
     "update": Parser._update,
     "delete": Parser._delete,
-    "merge": Parser._merge,
     "truncate": Parser._truncate,
-    "lock": Parser._lock,
     "create": Parser._create,
-    "alter": Parser._alter,
     "drop": Parser._drop,
     "declare": Parser._declare,
     "set": Parser._set,
@@ -553,14 +411,17 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "break": lambda _, line: ast.Leave(line, again=False),
     "continue": lambda _, line: ast.Leave(line, again=True),
     "return": Parser._return,
-    "goto": Parser._goto,
     "print": Parser._print,
     "raiserror": Parser._raiserror,
     "waitfor": Parser._waitfor,
     "use": Parser._use,
     "dbcc": Parser._dbcc,
     **dict.fromkeys(("exec", "execute"), Parser._execute),
-    **dict.fromkeys(("commit", "rollback", "save"), Parser._transaction),
-    **dict.fromkeys(("open", "fetch", "close", "deallocate"), Parser._cursor),
-    **dict.fromkeys(COMMANDS, Parser._command),
+    **dict.fromkeys(("commit", "rollback"), Parser._transaction),
+    **dict.fromkeys(("alter", *COMMANDS), Parser._command),
+    **dict.fromkeys(("open", "fetch", "close", "deallocate"), _refused("cursors")),
+    "goto": _refused("GOTO"),
+    "lock": _refused("LOCK TABLE"),
+    "merge": Parser._merge,
+    "save": _refused("SAVE TRANSACTION"),
 }

@@ -17,6 +17,13 @@ class Statement:
 
 
 @dataclass(slots=True)
+class NotSimulated(Statement):
+    """What ASE runs and the simulator does not; what: as message 20999 calls it."""
+
+    what: str
+
+
+@dataclass(slots=True)
 class Query(Statement):
     """SELECT in all its forms: rows, `select @v = …`, `select … into`."""
 
@@ -25,13 +32,11 @@ class Query(Statement):
 
 @dataclass(slots=True)
 class Insert(Statement):
-    """INSERT … VALUES, SELECT or EXEC. columns: None if not listed."""
+    """INSERT … VALUES or SELECT. columns: None if not listed."""
 
     table: Tokens
     columns: Sequence[str] | None
-    values: Tokens | None = None
-    query: Tokens | None = None
-    execute: "Execute | None" = None
+    query: Tokens
 
 
 @dataclass(slots=True)
@@ -52,47 +57,12 @@ class Delete(Statement):
 
 
 @dataclass(slots=True)
-class Truncate(Statement):
-    """TRUNCATE TABLE."""
-
-    table: Tokens
-
-
-@dataclass(slots=True)
-class LockTable(Statement):
-    """LOCK TABLE … IN SHARE or EXCLUSIVE MODE."""
-
-    table: Tokens
-    share: bool
-
-
-@dataclass(slots=True)
 class ColumnSpec:
-    """One column of CREATE TABLE or ALTER TABLE ADD."""
+    """One column of CREATE TABLE."""
 
     name: str
     type: Type
     nullable: bool
-    identity: bool = False
-    default: Tokens | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """A key or index on columns, a check of rows, or a foreign key.
-
-    unique: no two rows have the same values in the columns. references: the table that the columns refer to, and
-    referenced its columns, none for its primary key.
-    """
-
-    name: str
-    columns: Sequence[str] = ()
-    check: Tokens = ()
-    unique: bool = True
-    primary: bool = False
-    clustered: bool = False
-    references: str = ""
-    referenced: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -101,7 +71,16 @@ class CreateTable(Statement):
 
     table: Tokens
     columns: Sequence[ColumnSpec]
-    constraints: Sequence[Constraint] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index on columns; unique: no two rows have the same values in them."""
+
+    name: str
+    columns: Sequence[str]
+    unique: bool
+    clustered: bool
 
 
 @dataclass(slots=True)
@@ -109,43 +88,21 @@ class CreateIndex(Statement):
     """CREATE [UNIQUE] [CLUSTERED] INDEX."""
 
     table: Tokens
-    index: Constraint
+    index: Index
 
 
 @dataclass(slots=True)
-class AlterTable(Statement):
-    """ALTER TABLE … ADD or MODIFY columns, ADD or DROP CONSTRAINT, DROP columns, REPLACE column DEFAULT.
-
-    modified: columns with their type and whether they allow NULL, None to keep it; defaults: () to have none.
-    """
+class Truncate(Statement):
+    """TRUNCATE TABLE."""
 
     table: Tokens
-    added: Sequence[ColumnSpec] = ()
-    constraints: Sequence[Constraint] = ()
-    modified: Sequence[tuple[str, Type | None, bool | None]] = ()
-    defaults: Sequence[tuple[str, Tokens]] = ()
-    dropped: Sequence[str] = ()
-    dropped_constraints: Sequence[str] = ()
 
 
 @dataclass(slots=True)
-class CreateProcedure(Statement):
-    """CREATE [OR REPLACE] PROCEDURE name parameters AS body, or FUNCTION; returns: the type of a function's value."""
+class DropTable(Statement):
+    """DROP TABLE name, …"""
 
-    name: str
-    parameters: Sequence["VariableSpec"]
-    body: Sequence[Statement]
-    text: str
-    replace: bool = False
-    returns: Type | None = None
-
-
-@dataclass(slots=True)
-class Drop(Statement):
-    """DROP TABLE|PROCEDURE|VIEW|INDEX name, …"""
-
-    kind: str
-    names: Sequence[Tokens]
+    tables: Sequence[Tokens]
 
 
 @dataclass(slots=True)
@@ -155,7 +112,15 @@ class VariableSpec:
     name: str
     type: Type
     default: Tokens | None = None
-    output: bool = False
+
+
+@dataclass(slots=True)
+class Procedure:
+    """One of the server's own procedures that are T-SQL."""
+
+    name: str
+    parameters: Sequence[VariableSpec]
+    body: Sequence[Statement]
 
 
 @dataclass(slots=True)
@@ -163,23 +128,6 @@ class Declare(Statement):
     """DECLARE @v type, …"""
 
     variables: Sequence[VariableSpec]
-
-
-@dataclass(slots=True)
-class DeclareCursor(Statement):
-    """DECLARE name CURSOR FOR select."""
-
-    name: str
-    query: Tokens
-
-
-@dataclass(slots=True)
-class CursorAction(Statement):
-    """OPEN, FETCH [INTO @v, …], CLOSE, DEALLOCATE of a cursor."""
-
-    action: str
-    name: str
-    targets: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -235,20 +183,6 @@ class Leave(Statement):
 
 
 @dataclass(slots=True)
-class Label(Statement):
-    """name: (where GOTO jumps to)."""
-
-    name: str
-
-
-@dataclass(slots=True)
-class Goto(Statement):
-    """GOTO name."""
-
-    name: str
-
-
-@dataclass(slots=True)
 class Return(Statement):
     """RETURN [expression]."""
 
@@ -285,22 +219,20 @@ class Argument:
 
     name: str
     value: Tokens
-    output: bool = False
 
 
 @dataclass(slots=True)
 class Execute(Statement):
-    """[EXEC] [@status =] procedure argument, … ; text: EXEC(string) with the string's parts."""
+    """[EXEC] [@status =] procedure argument, …"""
 
     name: Tokens
     arguments: Sequence[Argument] = field(default_factory=list)
     status: str = ""
-    text: Tokens | None = None
 
 
 @dataclass(slots=True)
 class Transaction(Statement):
-    """BEGIN, COMMIT, ROLLBACK or SAVE TRANSACTION; name: of the transaction or savepoint, or ''."""
+    """BEGIN, COMMIT or ROLLBACK TRANSACTION; name: of the transaction, or ''."""
 
     action: str
     name: str = ""

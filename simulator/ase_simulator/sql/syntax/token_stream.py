@@ -21,9 +21,8 @@ _SECOND_WORDS = {
 class TokenStream:
     """Base of the parser: peeks, consumes, reports syntax errors."""
 
-    def __init__(self, tokens: Sequence[Token], text: str = "") -> None:
+    def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
-        self._text = text
         self._at = 0
 
     @property
@@ -141,9 +140,6 @@ class TokenStream:
     def _operator_follows(self, text: str) -> bool:
         return self._at + 1 < len(self._tokens) and self._tokens[self._at + 1].is_operator(text)
 
-    def _is_label(self) -> bool:
-        return self._peek.is_identifier and self._operator_follows(":")
-
     def _batch_separator(self) -> bool:
         """`go` alone on its line, perhaps with a count."""
         if not self._peek.is_word("go"):
@@ -155,9 +151,6 @@ class TokenStream:
         if not self._done and self._peek.line == line and self._peek.kind is Kind.NUMBER:
             self._at += 1
         return True
-
-    def _condition(self) -> Tokens:
-        return self._until_statement()
 
     def _expressions(self) -> list[Tokens]:
         found = [self._expression()]
@@ -205,7 +198,7 @@ class TokenStream:
                     break
                 if word == "go" and self._go_ahead():
                     break
-                if self._is_label() and self._at > start and not cases:
+                if token.is_identifier and self._operator_follows(":") and self._at > start and not cases:
                     break
                 if word in stops and not (cases and word in ("end", "else")):
                     continues = word == "select" and (query if self._at == start else self._after_union())

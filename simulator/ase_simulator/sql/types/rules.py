@@ -7,6 +7,7 @@ from ase_simulator.schema.types import TYPES
 
 INT = Type("int")
 BIGINT = Type("bigint")
+SMALLINT = Type("smallint")
 FLOAT = Type("float")
 DATETIME = Type("datetime")
 BIT = Type("bit")
@@ -27,17 +28,12 @@ _DIGITS_OF_A_REAL = 15
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A compiled expression. type: None for a bare NULL; text: a string literal's value; origin: its table, column.
-
-    identity: it is an identity column.
-    """
+    """A compiled expression. type: None for a bare NULL; text: a string literal's value."""
 
     sql: str
     type: Type | None
     nullable: bool = True
     text: str | None = None
-    origin: tuple[str, str] = ("", "")
-    identity: bool = False
 
 
 def varchar(length: int) -> Type:
