@@ -32,7 +32,7 @@ CACHE_COLUMNS = (
 )  # fmt: skip
 OBJECT_COLUMNS = (
     "logical_reads", "physical_reads", "apf_reads", "physical_writes", "inserts", "updates", "deletes",
-    "lock_requests", "lock_waits", "operations", "pages_read",
+    "lock_requests", "lock_waits", "operations", "pages_read", "read_ms",
 )  # fmt: skip
 
 
@@ -200,5 +200,6 @@ def _object_rates(
             flows["lock_waits"] * written,
             flows["statements"] * share,
             physical - prefetched + prefetched * caches.apf_pages(name),
+            physical * workload.read_ms,
         )
     return rates

@@ -197,3 +197,41 @@ def test_steps_begin_on_time_without_requests() -> None:
         return server.faults.mute
 
     assert asyncio.run(scene())
+
+
+@pytest.mark.parametrize("column", ["monDeviceIO.ReadTime", "monDeviceIO.IOTime", "monIOQueue.IOTime"])
+def test_the_time_of_disk_io_grows_by_what_each_request_took_when_it_was_made(
+    tmp_path: Path, column: str
+) -> None:
+    [server] = load_scenario(
+        _write(
+            tmp_path,
+            """
+name: x
+workload:
+  {users: 20, read_ms: 0.5, databases: [{name: shop, data_mb: 9000, log_mb: 100}],
+   objects: [{database: shop, name: t, reads: 1, size_mb: 4000, cold: 0.5}]}
+steps: [{name: fast, seconds: 1000}, {name: slow, seconds: 1000, workload: {read_ms: 48}}]
+""",
+        ),
+        speed=0,
+    )
+
+    def grown(seconds: float) -> tuple[float, float]:
+        """Milliseconds, and reads and writes."""
+        before = spent(), requests()
+        server.advance(seconds)
+        return spent() - before[0], requests() - before[1]
+
+    def spent() -> float:
+        return total(server, *column.split("."))
+
+    def requests() -> float:
+        return sum(total(server, "monDeviceIO", each) for each in ("Reads", "APFReads", "Writes"))
+
+    milliseconds, made = grown(999)
+    assert 0 < milliseconds < made
+    milliseconds, made = grown(2)
+    assert 0 < milliseconds <= 48 * made
+    milliseconds, made = grown(100)
+    assert milliseconds == pytest.approx(48 * made, rel=0.01)

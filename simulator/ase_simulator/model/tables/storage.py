@@ -149,8 +149,10 @@ def _size_mb(world: World, device: Device) -> int:
 
 
 def device_traffic(world: World) -> Iterator[Names]:
-    """Reads, prefetch reads and writes of each device: its database's, divided over devices of its kind."""
-    columns = [OBJECT_COLUMNS.index(name) for name in ("physical_reads", "apf_reads", "physical_writes")]
+    """Reads, prefetch reads, writes and milliseconds of reads of each device: its database's, divided over devices of
+    its kind."""
+    read = ("physical_reads", "apf_reads", "physical_writes", "read_ms")
+    columns = [OBJECT_COLUMNS.index(name) for name in read]
     totals: dict[tuple[str, bool], Any] = {}
     for table in world.inventory.tables:
         key = (table.object.database, table.object.kind == "log")
@@ -158,8 +160,10 @@ def device_traffic(world: World) -> Iterator[Names]:
     same = Counter((device.database, device.log) for device in world.inventory.devices)
     for device in world.inventory.devices:
         key = (device.database, device.log)
-        reads, apf, writes = (totals[key] / same[key]).tolist() if key in totals else (0.0, 0.0, 0.0)
-        yield {"device": device, "reads": reads, "apf": apf, "writes": writes}
+        reads, apf, writes, read_ms = (
+            (totals[key] / same[key]).tolist() if key in totals else [0.0] * len(read)
+        )
+        yield {"device": device, "reads": reads, "apf": apf, "writes": writes, "read_ms": read_ms}
 
 
 def io_queues(world: World) -> Iterator[Names]:
