@@ -27,9 +27,9 @@ def test_every_declared_table_can_be_read_and_has_only_columns_of_the_schema() -
     for scenario, version in (("vldb", "16.0 SP04"), ("storm", "15.7 SP138 CE"), ("failures", "12.5.4")):
         for server in load_scenario(scenario, version=version, speed=0):
             server.advance(600)
-            for name, sheet in SHEETS.items():
+            for name in SHEETS:
                 for row in server.table(name):
-                    assert sheet.constants.keys() <= row.keys() <= known_columns(name), name
+                    assert row.keys() <= known_columns(name), name
 
 
 def test_every_table_of_the_dictionary_has_only_columns_of_the_schema() -> None:
