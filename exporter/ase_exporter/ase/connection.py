@@ -25,6 +25,7 @@ from ase_exporter.ase.gil_scheduler import gil_scheduler
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
 from ase_exporter.ase.login import Opener as Opener
+from ase_exporter.ase.login_floods import login_floods
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.resolver import resolver
 from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, python_codec
@@ -138,17 +139,27 @@ class Connection:
             began = monotonic()
             limit = began + seconds - TIMING.login_lead
             end = LoginTimeout(address, watchdog.clock)
+            raw, problem = None, ""
             try:
+                login_floods.watch(address)
                 string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
                 steps = (limit, end), (limit + TIMING.stuck_after, watchdog.give_up)
                 with gil_scheduler.released(), watchdog.guard(*steps):
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
-                failure = login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit)
+                problem = str(error.args[-1])
+            finally:
+                flooded = login_floods.release(address)
+            if raw is None and not flooded:
+                failure = login_error(problem, where, timed_out=monotonic() >= limit)
                 with gil_scheduler.released():
                     end.explain(failure, monotonic() - began, deadline - monotonic())
-                raise failure from None
+                raise failure
             end.forget()
+            if raw is None or flooded:
+                if raw:
+                    raw.close()
+                raise _lost_at_login(f"{where} sends messages without end")
             found = new_sockets_to(address)
             if len(found) != 1:
                 raw.close()
@@ -359,7 +370,11 @@ def _check(what: str, value: str, max_bytes: int) -> None:
 
 
 def _dropped(where: str) -> DatabaseError:
-    error = DatabaseError("lost", f"{where} closed the connection at login")
+    return _lost_at_login(f"{where} closed the connection at login")
+
+
+def _lost_at_login(text: str) -> DatabaseError:
+    error = DatabaseError("lost", text)
     error.uncertain = error.dropped = True
     return error
 

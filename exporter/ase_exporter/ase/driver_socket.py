@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 # struct tcp_info of linux/tcp.h: tcpi_bytes_received, an u64.
 _BYTES_RECEIVED = struct.Struct("=128xQ")
 
+Address = tuple[str, int]
+
 # The sockets of open connections, and of logins whose answer is awaited.
 open_sockets: set["DriverSocket"] = set()
 
@@ -85,24 +87,24 @@ def _undoubled(descriptor: int) -> Iterator[socket.socket]:
         own.detach()
 
 
-def new_sockets_to(address: tuple[str, int]) -> set[DriverSocket]:
+def new_sockets_to(address: Address) -> set[DriverSocket]:
     """The sockets of this process that are connected to an address and belong to no open connection."""
-    descriptors = map(int, os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
-    return {found for descriptor in descriptors if (found := _new_socket(descriptor, address))}
+    return {found for found, peer in new_sockets() if peer == address}
 
 
-def _new_socket(descriptor: int, address: tuple[str, int]) -> DriverSocket | None:
-    try:
-        status = os.fstat(descriptor)
-    except OSError:
-        return None
-    found = DriverSocket(descriptor, status.st_ino)
-    if not stat.S_ISSOCK(status.st_mode) or found in open_sockets:
-        return None
-    return found if _peer(descriptor) == address else None
+def new_sockets() -> Iterator[tuple[DriverSocket, Address]]:
+    """The connected sockets of this process that belong to no open connection, and where they are connected to."""
+    for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208  # names only
+        try:
+            status = os.fstat(descriptor)
+        except OSError:
+            continue
+        found = DriverSocket(descriptor, status.st_ino)
+        if stat.S_ISSOCK(status.st_mode) and found not in open_sockets and (peer := _peer(descriptor)):
+            yield found, peer
 
 
-def _peer(descriptor: int) -> tuple[str, int] | None:
+def _peer(descriptor: int) -> Address | None:
     """The address that a socket is connected to. The descriptor is not duplicated: many threads ask at once."""
     try:
         with _undoubled(descriptor) as own:
