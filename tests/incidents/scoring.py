@@ -133,5 +133,4 @@ def _eased(found: Finding | None, incident: Incident, sample: Sample, top: Frame
         history.append(top)
         lines = spinlock_lines(Scene(top, history, UNICODE), found.subject.name)
         texts = "\n".join([texts, *(line.plain for line in lines)])
-    effect = found.expect or "Gains: about" in texts
-    return bool(re.search(incident.truth.remedy, texts)) and bool(effect)
+    return bool(found.expect and re.search(incident.truth.remedy, texts))
