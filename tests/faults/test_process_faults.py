@@ -136,12 +136,13 @@ def test_descriptors_that_others_use_up_cost_little_cpu_and_few_lines(
         for _ in range(50):
             crowd.enter_context(socket.create_connection((host, int(port))))
         running.wait_for("Too many open files")
-        time.sleep(8)
+        # A loop that never rests would take most of this time.
+        time.sleep(3)
         spent = sum(front.cpu_times()[:2]) - before
         resource.prlimit(front.pid, resource.RLIMIT_NOFILE, (4096, 4096))
         assert "\nase_up 1.0\n" in probe(running)
         assert len(running.log) < 50_000
-        assert spent < 0.5
+        assert spent < 0.3
 
 
 def test_sigterm_ends_everything_while_servers_hang_and_a_worker_stands_still(
