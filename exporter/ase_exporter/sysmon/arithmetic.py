@@ -13,7 +13,7 @@ _ROUNDED = 0.0502
 _MIN_SLACK, _SLACK = 5.0, 0.25
 
 
-def check(report: Report) -> None:
+def check_arithmetic(report: Report) -> None:
     """Note the figures that do not fit the others."""
     for measure, step, what in ((PER_SEC, 0.001, "seconds"), (PER_XACT, 1.0, "transactions")):
         pairs = [

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from ase_exporter.errors import UserError
-from ase_exporter.sysmon.arithmetic import check
+from ase_exporter.sysmon.arithmetic import check_arithmetic
 from ase_exporter.sysmon.coverage import UNKNOWN_RELEASE, missing_parts
 from ase_exporter.sysmon.grammar import grammar, release
 from ase_exporter.sysmon.header import HeaderReader, instance_of, is_of_client, return_status, server_message
@@ -111,7 +111,7 @@ class _Reader:
         elif release(report.header.version) != UNKNOWN_RELEASE:
             report.missing += self._header.missing()
         report.missing += missing_parts(report, only)
-        check(report)
+        check_arithmetic(report)
         if not report.ended:
             last = self._lines[-1].number if self._lines else 0
             status = report.return_status
