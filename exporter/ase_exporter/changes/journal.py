@@ -118,7 +118,9 @@ class Journal:
             return
         self._note(change)
         if MAINTENANCE in change.tags:
-            self._maintenance[change.id] = change
+            oldest = self._clock.time() - MAX_MAINTENANCE
+            open_ones = (*self._maintenance.values(), change)
+            self._maintenance = {each.id: each for each in open_ones if each.at >= oldest}
 
     async def finish(self, change_id: str, end: float, failed: str = "") -> Change | None:
         """End a region; None if no annotation has that id. Raises StoreError if it cannot be saved."""
@@ -135,8 +137,8 @@ class Journal:
     def recent(self, target: str) -> list[Change]:
         """The changes of a target that its metrics show, with the annotations for all targets."""
         oldest = self._clock.time() - self.config.recent
-        for_all = [change for change in self._recent[""] if change.kind == ANNOTATION] if target else []
-        return [change for change in [*self._recent[target], *for_all] if change.at >= oldest]
+        for_all = [each for each in self._recent.get("", ()) if each.kind == ANNOTATION] if target else []
+        return [change for change in [*self._recent.get(target, ()), *for_all] if change.at >= oldest]
 
     def totals(self, target: str) -> dict[str, int]:
         """Number of changes so far, by kind."""

@@ -128,6 +128,18 @@ async def test_maintenance_that_was_forgotten_ends_after_a_day() -> None:
         assert in_maintenance(journal) == {"TEST"}
 
 
+async def test_nothing_is_kept_of_names_that_are_asked_for_nor_of_maintenance_that_is_over() -> None:
+    async with started() as journal:
+        for number in range(100):
+            assert journal.recent(f"invented {number}") == []
+            assert journal.totals(f"invented {number}") == {}
+            assert not journal.in_maintenance(f"invented {number}")
+            await journal.annotate(announced("PROD", "maintenance", hours_ago=25))
+        await journal.annotate(announced("PROD", "maintenance"))
+        assert journal._recent.keys() == {"PROD"}
+        assert len(journal._maintenance) == 1
+
+
 async def test_metrics_are_bounded_in_number_age_and_length() -> None:
     async with started() as journal:
         old = Change(new_id(), "PROD", ANNOTATION, "old", "", "", time.time() - 7 * 3600)
