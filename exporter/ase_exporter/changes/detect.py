@@ -4,6 +4,7 @@ A part that the server refuses, or answers too slowly, is left out alone and tri
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,8 @@ MAX_DATABASES = 200
 MAX_REFUSED = 3
 _FIRST_AUDIT_WINDOW = 7 * 86400
 _MAX_EVENTS = 500
+# The size of a pool, by the name that `_pool` gives it.
+_POOL_SIZE = re.compile(r"([0-9]{1,9})K pool size")
 # Msg 208: what this version does not have is not missing.
 _NO_SUCH_TABLE = 208
 # The kind that a snapshot lacks without the audit trail: who made a change, and when.
@@ -114,7 +117,7 @@ class ConfigWatcher:
         self._left_out: Backoff[str, DatabaseError] = Backoff(RETRY, MAX_RETRY)
         self._refused: Backoff[str, DatabaseError] = Backoff(RETRY, MAX_DATABASE_RETRY)
         self.missing: dict[str, DatabaseError] = {}
-        self._last_events: frozenset[tuple[object, ...]] | None = None
+        self._last_events: frozenset[tuple[str, ...]] | None = None
         self._events_at: float | None = None
 
     def due(self, interval: float | None = None) -> bool:
@@ -164,7 +167,8 @@ class ConfigWatcher:
             if rows and isinstance(rows[0][0], datetime):
                 stamp = rows[0][0].isoformat(" ", "seconds")
                 parts[kind] = Part(kind, kind, {"server": {"": Setting(stamp)}})
-                ages[kind] = float(rows[0][1])
+                if (age := _finite(rows[0][1])) is not None:
+                    ages[kind] = age
         # Some versions list the named caches as options, too.
         if "option" in parts and "cache" in parts:
             option, caches = parts["option"], parts["cache"].objects
@@ -236,15 +240,14 @@ class ConfigWatcher:
             return ()
         self._events_at = reading.began
         now = self._clock.time()
-        keys = [tuple(row[:-1]) for row in rows]
+        keys = [tuple(map(_text, row[:-1])) for row in rows]
         earlier, self._last_events = self._last_events, frozenset(keys)
         events = []
         for row, key in zip(rows, keys, strict=True):
             kind, target, element, old, new, who = (_text(value) for value in row[:6])
             seen_before = None if earlier is None else key in earlier
-            events.append(
-                Event(now - float(row[-1]) / 1000, kind, target, element, old, new, who, seen_before)
-            )
+            if (age := _finite(row[-1])) is not None:
+                events.append(Event(now - age / 1000, kind, target, element, old, new, who, seen_before))
         return tuple(sorted(events, key=lambda event: event.at)[-_MAX_EVENTS:])
 
     def _try(
@@ -324,7 +327,7 @@ def read_caches(query: Query, caches: str, pools: str, unit: str, pool_unit: int
             "partitions": Setting(*map(_number, partitions)),
         }
     for name, io_size, *size, wash, apf in query(pools):
-        pool, attributes = f"{int(io_size) // pool_unit}K pool", objects.get(_text(name), {})
+        pool, attributes = _pool(io_size, pool_unit), objects.get(_text(name), {})
         attributes[f"{pool} size"] = Setting(*(f"{_number(value)} {unit}" for value in size))
         attributes[f"{pool} wash"] = Setting(f"{_number(wash)} KB")
         attributes[f"{pool} APF percent"] = Setting(_number(apf))
@@ -341,7 +344,7 @@ def read_old_caches(query: Query) -> Objects:
         for name, relaxed, partitions in query(OLD_CACHES)
     }
     for name, io_size, size in query(OLD_POOLS):
-        objects.get(_text(name), {})[f"{int(io_size) // 1024}K pool size"] = Setting(f"{_number(size)} KB")
+        objects.get(_text(name), {})[f"{_pool(io_size, 1024)} size"] = Setting(f"{_number(size)} KB")
     return objects
 
 
@@ -363,18 +366,26 @@ def read_databases(query: Query) -> Objects:
     databases = query(DATABASES)
     columns = {"D": 0, "D2": 1, "D3": 2}
     options = [
-        (columns[_text(kind)], int(bit), _text(name))
-        for kind, bit, name in query(OPTION_BITS)
-        if _text(name).lower() not in volatile("database") and int(bit).bit_count() == 1
+        (columns[_text(kind)], bit, _text(name))
+        for kind, number, name in query(OPTION_BITS)
+        if _text(kind) in columns and _text(name) and _text(name).lower() not in volatile("database")
+        if (bit := _bits(number)) is not None and bit.bit_count() == 1
     ]
     return {
         _text(name): {"": Setting("exists")}
         | {
-            option: Setting("on" if int(status[column] or 0) & bit else "off")
+            option: Setting("on" if bits & bit else "off")
             for column, bit, option in options
+            if (bits := _bits(status[column])) is not None
         }
         for name, *status in databases
     }
+
+
+def read_version(query: Query) -> Objects:
+    """The version, as the server says it."""
+    rows = query(VERSION)
+    return {"server": {"": Setting(_text(rows[0][0]))}} if rows else {}
 
 
 # Kind, source and reader of the objects of each kind: the first source that the server answers is used.
@@ -399,14 +410,14 @@ SOURCES: Sequence[tuple[str, str, ReadObjects]] = (
         "sysdatabases",
         lambda query: {_text(row[0]): {"": Setting("exists")} for row in query(NAMES)},
     ),
-    ("version", "@@version", lambda query: {"server": {"": Setting(_text(query(VERSION)[0][0]))}}),
+    ("version", "@@version", read_version),
 )
 
 
 def _without_main_pools(objects: Objects) -> Objects:
     """Drop the size of each cache's smallest pool: it is what the other pools leave, not a setting."""
     for attributes in objects.values():
-        sizes = [int(name.partition("K ")[0]) for name in attributes if name.endswith("pool size")]
+        sizes = [int(match[1]) for name in attributes if (match := _POOL_SIZE.fullmatch(name))]
         if sizes:
             del attributes[f"{min(sizes)}K pool size"]
     return objects
@@ -420,10 +431,30 @@ def _number(value: object) -> str:
     """A number as plain text, such as 95000 or 0.5; '' for NULL."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        return value.strip()
-    number = float(str(value))
+    if isinstance(value, str) or (number := _finite(value)) is None:
+        return _text(value)
     return str(int(number)) if number.is_integer() else f"{number:.2f}".rstrip("0")
+
+
+def _finite(value: object) -> float | None:
+    """A number of a server; None for anything else, NaN and infinity among it."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _bits(value: object) -> int | None:
+    """A column of bits, of which NULL has none set; None for anything else."""
+    number = 0.0 if value is None else _finite(value)
+    return None if number is None else int(number)
+
+
+def _pool(io_size: object, unit: int) -> str:
+    """The name of a pool, such as 2K pool. unit: of its I/O size, per KB."""
+    size = _finite(io_size)
+    return f"{_text(io_size) or '?' if size is None else f'{int(size) // unit}K'} pool"
 
 
 def _bindings(reading: _Reading, database: str) -> Sequence[Sequence[Any]]:
