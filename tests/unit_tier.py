@@ -91,11 +91,11 @@ class Inside:
 
 @cache
 def _leads_outside(name: str) -> bool:
-    """Whether a module, or a name in one, is outside, or is of the tests and uses what is."""
+    """Whether a module, or a name in one, is outside, or lies below the repository's root and uses what is."""
     if any(name == outside or name.startswith(f"{outside}.") for outside in OUTSIDE):
         return True
     path = (REPOSITORY / name.replace(".", "/")).with_suffix(".py")
-    return name.startswith("tests.") and path.exists() and path.name != "conftest.py" and is_outside(path)
+    return path.exists() and path.name != "conftest.py" and is_outside(path)
 
 
 @cache
@@ -121,8 +121,10 @@ def _uses_outside(function: Callable[..., object]) -> bool:
         return False
     for name in _names(function.__code__):
         value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            value = inspect.unwrap(value)
         if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
-            if _uses_outside(inspect.unwrap(value)):
+            if _uses_outside(value):
                 return True
             continue
         module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)

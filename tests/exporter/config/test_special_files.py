@@ -51,7 +51,7 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path.touch()
     os.truncate(path, 5 << 30)
     assert "larger than 4096 KiB" in in_time(lambda: yaml_files.load(path, Config))
-    assert "a line has more than 16 MiB" in in_time(lambda: list(reports_of(str(path))))
+    assert "a line has more than 64 KiB" in in_time(lambda: list(reports_of(str(path))))
 
 
 def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
