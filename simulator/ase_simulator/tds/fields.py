@@ -73,9 +73,6 @@ class Fields:
     def u4(self) -> int:
         return self.unpack("I")
 
-    def i4(self) -> int:
-        return self.unpack("i")
-
     def short_bytes(self) -> bytes:
         """Bytes behind a one-byte length."""
         return self.take(self.u1())

@@ -1,6 +1,5 @@
 """Encodes result sets, and parameters of the login: formats and rows."""
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -25,7 +24,7 @@ class RowFormat:
         self._columns = columns
         self._dialect = dialect
         self._types = [wire_type(column.type, column.nullable, dialect) for column in columns]
-        self.write = row_writer(self._types, dialect)
+        self.write = row_writer(self._types)
 
     def encode(self) -> bytes:
         """ROWFMT, or ROWFMT2 for clients that support wide tables."""
@@ -57,38 +56,13 @@ class RowFormat:
         raise failure
 
 
-def row_writer(types: Sequence[WireType], dialect: Dialect) -> RowWriter:
-    """Writes one ROW token: with one struct for the whole row if all its types have a fixed size."""
-    if types and all(kind.code for kind in types):
-        return _fused(types, dialect)
+def row_writer(types: Sequence[WireType]) -> RowWriter:
+    """Writes one ROW token."""
     encoders = [kind.encode for kind in types]
     token = bytes((_ROW,))
 
     def write(row: Sequence[object]) -> bytes:
         return token + b"".join([encode(value) for encode, value in zip(encoders, row, strict=True)])
-
-    return write
-
-
-def _fused(types: Sequence[WireType], dialect: Dialect) -> RowWriter:
-    pack = struct.Struct(dialect.order + "B" + "".join(kind.code for kind in types)).pack
-    converters = [kind.parts for kind in types]
-    if not any(converters):
-
-        def write_plain(row: Sequence[object]) -> bytes:
-            return pack(_ROW, *row)
-
-        return write_plain
-
-    def write(row: Sequence[object]) -> bytes:
-        fields: list[object] = []
-        for convert, value in zip(converters, row, strict=True):
-            part = value if convert is None else convert(value)
-            if isinstance(part, tuple):
-                fields.extend(part)
-            else:
-                fields.append(part)
-        return pack(_ROW, *fields)
 
     return write
 

@@ -85,16 +85,13 @@ class WireType:
     """A type as sent to one client.
 
     token, format: data type and what follows it in a format, in that of a large object before its table's name;
-    code: its struct code where values are of fixed size and never NULL, else ''; parts: value to the code's
-    fields; encode: value to bytes, length included.
+    encode: value to bytes, length included.
     """
 
     token: int
     user_type: int
     format: bytes
     encode: Encoder
-    code: str = ""
-    parts: Callable[[object], object] | None = None
 
 
 def gated(kind: Type, capabilities: Capabilities) -> Type:
@@ -122,7 +119,7 @@ def wire_type(kind: Type, nullable: bool, dialect: Dialect) -> WireType:
 def _fixed(fixed: Entry, nullable: bool, dialect: Dialect) -> WireType:
     write = _writer(struct.Struct(dialect.order + fixed.code), fixed.parts)
     if fixed.token and (not nullable or fixed.token == DataType.BIT):
-        return WireType(fixed.token, fixed.user_type, b"", write, fixed.code, fixed.parts)
+        return WireType(fixed.token, fixed.user_type, b"", write)
     size = bytes((fixed.size,))
 
     def encode(value: object) -> bytes:

@@ -185,19 +185,6 @@ async def test_chained_mode_begins_a_transaction_that_a_rollback_undoes(s: Sessi
     assert await s.ask(s.one, "set chained off") == [226]
 
 
-@pytest.mark.parametrize("hint", ["", "holdlock"])
-def test_rows_read_at_level_3_stay_locked(hint: str) -> None:
-    async def test(s: Sessions) -> None:
-        level = "" if hint else "set transaction isolation level 3"
-        await s.ask(s.one, f"{level} begin tran select * from tempdb..lk {hint}")
-        writing = asyncio.create_task(s.ask(s.two, "update tempdb..lk set b = 9"))
-        await s.until_blocked(s.two)
-        await s.ask(s.one, "rollback")
-        assert await writing == []
-
-    played(test)()
-
-
 @played
 async def test_no_session_is_held_up_by_one_that_changes_tables_while_another_reads(s: Sessions) -> None:
     table = s.backend.shared.permanent.find("tempdb", "lk")

@@ -212,21 +212,12 @@ class QueryCompiler:
 
     def _source(self, node: exp.Expr, scope: Scope) -> str:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            return "(" + self._joined_tables(node.this, scope) + ")"
+            raise NotSimulatedError("joins in brackets")
         if isinstance(node, exp.Subquery):
             return self._derived(node, scope)
         if isinstance(node, exp.Table):
             return self._table(node, scope)
         raise SqlError(102, node.key)
-
-    def _joined_tables(self, table: exp.Table, scope: Scope) -> str:
-        texts = [self._table(table, scope)]
-        for join in table.args.get("joins") or ():
-            text = f"{_joiner(join)} {self._source(join.this, scope)}"
-            if join.args.get("on") is not None:
-                text += f" ON {self._conditions.condition(join.args['on'], scope)}"
-            texts.append(text)
-        return " ".join(texts)
 
     def _derived(self, node: exp.Subquery, scope: Scope) -> str:
         output = self.select(node.this, Scope())

@@ -6,8 +6,6 @@ from ase_simulator.results import Disconnect, Message, Result
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import NotSimulatedError, SqlError, refusal
 from ase_simulator.sql.logins import ROLES, Login, change_role
-from ase_simulator.sql.lookup.server_facts import running_text
-from ase_simulator.sql.procedures.registry import print_line
 
 DbccCommand = Callable[[Context, Sequence[str]], Iterator[Result]]
 
@@ -64,13 +62,6 @@ def _traceon(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
 def _traceoff(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     session.traceflags.difference_update(arguments)
     yield from ()
-
-
-@dbcc("sqltext", "sa_role", "sybase_ts_role")
-def _sqltext(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
-    if len(arguments) != 1 or not arguments[0].isdigit():
-        raise SqlError(102, "sqltext")
-    yield print_line(f"SQL Text: {running_text(session.names.snapshot, int(arguments[0])) or ''}")
 
 
 @dbcc("monitor", "sa_role")

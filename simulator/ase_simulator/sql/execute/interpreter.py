@@ -22,7 +22,7 @@ from ase_simulator.sql.syntax.lexer import Kind
 from ase_simulator.sql.syntax.parser import parse_batch
 from ase_simulator.sql.types.convert import parse_moment, text_of
 from ase_simulator.sql.types.rules import INT
-from ase_simulator.sql.types.values import DAY, microseconds
+from ase_simulator.sql.types.values import DAY
 
 _MAX_INFORMATION_SEVERITY = 10
 _log = logging.getLogger(__name__)
@@ -264,9 +264,6 @@ class Interpreter(Evaluation):
         moment = parse_moment(str(value))
         if moment is None or moment >= DAY:
             raise SqlError(148, statement.value[0].text)
-        if statement.kind == "time":
-            now = microseconds(self.session.now()) % DAY
-            moment = (moment - now) % DAY
         await self.session.sleep(moment / 1_000_000)
 
     async def _execute(self, statement: ast.Execute) -> AsyncIterator[Result]:

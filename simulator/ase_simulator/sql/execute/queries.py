@@ -12,7 +12,7 @@ from ase_simulator.sql.compile.compiler import Compiled, QueryCompiler
 from ase_simulator.sql.compile.expressions import variable_key
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.dictionary.tables import DERIVED
-from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
+from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.execute.set_options import isolation_of
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.syntax.grammar import parse_select
@@ -40,12 +40,8 @@ def compile_query(session: Context, tokens: Sequence[Token]) -> Compiled:
     words = [
         token.text.lower() if token.kind is Kind.WORD or token.kind is Kind.NUMBER else "" for token in tokens
     ]
-    if "readpast" in words:
-        raise NotSimulatedError("READPAST")
     if "isolation" in words:
         compiled.isolation = isolation_of(words[words.index("isolation") + 1 :])
-    elif "holdlock" in words:
-        compiled.isolation = 3
     return compiled
 
 
@@ -98,8 +94,7 @@ async def _lock_tables(
         table.reads += 1
         if table is not changing and not table.temporary and level:
             key = (session.names.databases().get(table.table.scope, 0), table.number)
-            keep = level > 1 and session.trancount > 0
-            await session.locks.read(session.locker, key, keep=keep)
+            await session.locks.read(session.locker, key)
 
 
 def result_set(

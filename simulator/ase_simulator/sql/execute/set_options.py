@@ -9,13 +9,8 @@ from ase_simulator.sql.logins import ROLES
 from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS, FIXED_SETTINGS
 
 _SWITCHES = {"nocount", "quoted_identifier", "chained"}
-_LEVELS = {
-    **{str(level): level for level in range(4)},
-    "uncommitted": 0,
-    "committed": 1,
-    "repeatable": 2,
-    "serializable": 3,
-}
+_LEVELS = {"0": 0, "1": 1, "uncommitted": 0, "committed": 1}
+_HIGHER_LEVELS = frozenset({"2", "3", "repeatable", "serializable"})
 _LANGUAGES = frozenset({"us_english", "french", "german", "japanese", "spanish", "chinese", "korean"})
 
 
@@ -93,6 +88,8 @@ def _isolation(words: Sequence[str]) -> int:
     lowered = [word.lower() for word in words]
     if lowered[:2] != ["isolation", "level"] or len(lowered) < 3:
         raise SqlError(102, words[-1] if words else "transaction")
+    if lowered[2] in _HIGHER_LEVELS:
+        raise NotSimulatedError("isolation levels 2 and 3")
     level = isolation_of(lowered[2:])
     if level is None:
         raise SqlError(102, words[2])

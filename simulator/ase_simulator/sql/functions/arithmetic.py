@@ -1,7 +1,6 @@
 """Mathematical functions, and arithmetic with ASE's checks."""
 
 import math
-import random
 from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
@@ -85,28 +84,6 @@ OPERATORS = {
 """What queries call of them: NULL for NULL, and error 3607 for a division by 0."""
 
 
-@function("round", "number", "int", returns=same(), strict=True)
-def _round(value: Any, places: Any) -> EngineValue:
-    step = Decimal(1).scaleb(-int(places))
-    rounded = (Decimal(repr(value)) / step).quantize(Decimal(1), "ROUND_HALF_UP") * step
-    return float(rounded) if isinstance(value, float) else int(rounded)
-
-
-@function("power", "number", "number", returns=same(), strict=True)
-def _power(value: Any, exponent: Any) -> EngineValue:
-    try:
-        result = value**exponent
-    except (OverflowError, ZeroDivisionError):
-        raise SqlError(3606) from None
-    if isinstance(result, complex):
-        raise SqlError(3623)
-    if isinstance(value, int):
-        if abs(result) >= 2**63:
-            raise SqlError(3606)
-        return int(result)
-    return float(result)
-
-
 @function("hextoint", "binary", returns=INT, strict=True)
 def _hextoint(value: Any) -> EngineValue:
     if isinstance(value, bytes):
@@ -142,15 +119,9 @@ def _whole(arguments: Sequence[Typed]) -> Type:
     return numeric(type_.precision, 0) if type_.name in ("numeric", "decimal") else type_
 
 
-def _random(seed: Any = None) -> EngineValue:
-    return random.Random(seed).random()
-
-
 function("abs", "number", returns=same(), strict=True)(abs)
 function("sign", "number", returns=same(), strict=True)(lambda x: (x > 0) - (x < 0))
 function("floor", "number", returns=_whole, strict=True)(_of_whole(math.floor))
 function("ceiling", "number", returns=_whole, strict=True)(_of_whole(math.ceil))
 function("sqrt", "float", returns=FLOAT, strict=True)(_real(math.sqrt))
-function("exp", "float", returns=FLOAT, strict=True)(_real(math.exp))
 function("log", "float", returns=FLOAT, strict=True)(_real(math.log))
-function("rand", "int", returns=FLOAT, optional=1, pure=False)(_random)

@@ -7,14 +7,12 @@ from typing import Any
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same
-from ase_simulator.sql.types.convert import parse_moment
-from ase_simulator.sql.types.rules import DATETIME, INT, varchar
+from ase_simulator.sql.types.rules import DATETIME, INT
 from ase_simulator.sql.types.values import DAY, EngineValue, microseconds, moment_of
 
 _NAMES = {
     "year": "yy yyyy", "quarter": "qq", "month": "mm", "week": "wk", "day": "dd", "dayofyear": "dy", "weekday": "dw",
-    "hour": "hh", "minute": "mi", "second": "ss", "millisecond": "ms", "microsecond": "us", "calweekofyear": "cwk",
-    "calyearofweek": "cyr", "caldayofweek": "cdw",
+    "hour": "hh", "minute": "mi", "second": "ss", "millisecond": "ms", "microsecond": "us",
 }  # fmt: skip
 _PARTS = {name: part for part, names in _NAMES.items() for name in (part, *names.split())}
 _SPANS = {
@@ -75,38 +73,6 @@ def _dateadd(name: Any, count: Any, moment: Any) -> EngineValue:
     return int(result)
 
 
-@function("datepart", "any", "datetime", returns=INT, strict=True)
-def _datepart(name: Any, moment: Any) -> EngineValue:
-    part = _part(name)
-    at = moment_of(moment)
-    if part == "quarter":
-        return (at.month - 1) // 3 + 1
-    if part == "week":
-        first = at.replace(month=1, day=1)
-        return (at.timetuple().tm_yday + (first.isoweekday() % 7) - 1) // 7 + 1
-    if part == "dayofyear":
-        return at.timetuple().tm_yday
-    if part == "weekday":
-        return at.isoweekday() % 7 + 1
-    if part == "millisecond":
-        return at.microsecond // 1000
-    if part in ("calweekofyear", "calyearofweek", "caldayofweek"):
-        year, week, day = at.isocalendar()
-        return {"calweekofyear": week, "calyearofweek": year, "caldayofweek": day}[part]
-    return int(getattr(at, part))
-
-
-@function("datename", "any", "datetime", returns=varchar(30), strict=True)
-def _datename(name: Any, moment: Any) -> EngineValue:
-    part = _part(name)
-    at = moment_of(moment)
-    if part == "month":
-        return calendar.month_name[at.month]
-    if part == "weekday":
-        return calendar.day_name[at.weekday()]
-    return str(_datepart(name, moment))
-
-
 def _now(session: Context) -> EngineValue:
     return microseconds(session.now())
 
@@ -117,11 +83,3 @@ def _now_utc(session: Context) -> EngineValue:
 
 function("getdate", returns=DATETIME, session=True)(_now)
 function("getutcdate", returns=DATETIME, session=True)(_now_utc)
-function("year", "datetime", returns=INT, strict=True)(lambda at: moment_of(at).year)
-function("month", "datetime", returns=INT, strict=True)(lambda at: moment_of(at).month)
-function("day", "datetime", returns=INT, strict=True)(lambda at: moment_of(at).day)
-
-
-@function("isdate", "any", returns=INT)
-def _isdate(value: Any) -> EngineValue:
-    return int(isinstance(value, str) and parse_moment(value) is not None)

@@ -6,13 +6,12 @@ from ase_simulator.sql.context import Context
 from ase_simulator.sql.functions.registry import function
 from ase_simulator.sql.lookup.server_facts import cached_text, running_text
 from ase_simulator.sql.lookup.space import free_pages, log_pages, object_pages
-from ase_simulator.sql.types.rules import BIGINT, INT, SMALLINT, varchar
+from ase_simulator.sql.types.rules import INT, SMALLINT, varchar
 from ase_simulator.sql.types.values import EngineValue
 
 NAME = varchar(30)
 LONG_NAME = varchar(255)
 _LONG_TEXT = varchar(16384)
-_ROWS_A_PAGE = 20  # an estimate
 
 
 @function("db_name", "int", returns=LONG_NAME, optional=1, session=True)
@@ -69,11 +68,6 @@ for _name in ("reserved_pages", "data_pages", "used_pages"):
     )
 
 
-@function("row_count", "int", "int", "any", returns=BIGINT, optional=1, session=True, strict=True)
-def _row_count(session: Context, database: Any, number: Any, _part: Any = None) -> EngineValue:
-    return _ROWS_A_PAGE * (object_pages(session.names.snapshot, database, number, 0) or 0)
-
-
 @function("suser_name", "int", returns=NAME, optional=1, session=True)
 def _suser_name(session: Context, number: Any = -1) -> EngineValue:
     return session.names.login_name(None if number == -1 else number)
@@ -82,26 +76,6 @@ def _suser_name(session: Context, number: Any = -1) -> EngineValue:
 @function("suser_id", "string", returns=INT, optional=1, session=True)
 def _suser_id(session: Context, name: Any = None) -> EngineValue:
     return session.names.login_number(name)
-
-
-@function("user_name", "int", returns=NAME, optional=1, session=True)
-def _user_name(session: Context, number: Any = None) -> EngineValue:
-    return session.names.user_name(number)
-
-
-@function("user_id", "string", returns=INT, optional=1, session=True)
-def _user_id(session: Context, name: Any = None) -> EngineValue:
-    return session.names.user_number(name)
-
-
-@function("host_name", returns=NAME, session=True)
-def _host_name(session: Context) -> EngineValue:
-    return session.request.hostname or None
-
-
-@function("app_name", returns=NAME, session=True)
-def _app_name(session: Context) -> EngineValue:
-    return session.request.program or None
 
 
 @function("show_role", returns=LONG_NAME, session=True)

@@ -5,8 +5,8 @@ from typing import Any
 from ase_simulator.results import Type
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same, text_like
-from ase_simulator.sql.types.patterns import like, pattern_regex
-from ase_simulator.sql.types.rules import INT, display_length, varchar
+from ase_simulator.sql.types.patterns import like
+from ase_simulator.sql.types.rules import INT, varchar
 from ase_simulator.sql.types.values import EngineValue, scaled
 
 function("like", "string", "string", "string", returns=INT, optional=1)(like)
@@ -36,42 +36,6 @@ def _datalength(value: Any) -> EngineValue:
     if isinstance(value, str):
         return len(value.encode("utf-8"))
     return len(value) if isinstance(value, bytes) else 8 if isinstance(value, float) else 4
-
-
-@function("patindex", "string", "string", returns=INT, strict=True)
-def _patindex(pattern: Any, value: Any) -> EngineValue:
-    pattern = str(pattern)
-    anchored = not pattern.startswith("%")
-    core = pattern.lstrip("%")
-    for start in range(1 if anchored else len(text_of(value)) + 1):
-        if pattern_regex(core).fullmatch(text_of(value)[start:]):
-            return start + 1
-    return 0
-
-
-@function(
-    "replicate",
-    "string",
-    "int",
-    returns=lambda args: varchar(16384 if not args[0].text else 255),
-    strict=True,
-)
-def _replicate(value: Any, times: Any) -> EngineValue:
-    return _kept((text_of(value) * max(times, 0))[:16384])
-
-
-@function(
-    "stuff",
-    "string",
-    "int",
-    "int",
-    "string",
-    returns=lambda args: varchar(sum(display_length(a.type) for a in (args[0], args[3]) if a.type)),
-)
-def _stuff(value: Any, start: Any, length: Any, put: Any) -> EngineValue:
-    if value is None or start is None or length is None or start < 1 or length < 0 or start > len(value):
-        return None
-    return _kept(value[: start - 1] + (put or "") + value[start - 1 + length :])
 
 
 @function(
@@ -115,11 +79,6 @@ def _right(value: Any, length: Any) -> EngineValue:
     return _kept(text_of(value)[-length:]) if length > 0 else None
 
 
-@function("compare", "string", "string", "any", returns=INT, optional=1, strict=True)
-def _compare(left: Any, right: Any, _order: Any = None) -> EngineValue:
-    return int(left > right) - int(left < right)
-
-
 function("upper", "string", returns=same(), strict=True)(lambda s: text_of(s).upper())
 function("lower", "string", returns=same(), strict=True)(lambda s: text_of(s).lower())
 function("ltrim", "string", returns=text_like, strict=True)(lambda s: _kept(text_of(s).lstrip(" ")))
@@ -128,6 +87,5 @@ function("trim", "string", returns=text_like, strict=True)(lambda s: _kept(text_
 function("left", "string", "int", returns=text_like, strict=True)(lambda s, n: _kept(text_of(s)[: max(n, 0)]))
 function("len", "string", returns=INT, strict=True)(lambda s: len(text_of(s).rstrip(" ")))
 function("space", "int", returns=varchar(255), strict=True)(lambda count: _kept(" " * max(count, 0)))
-function("reverse", "string", returns=same(), strict=True)(lambda s: s[::-1])
 function("ascii", "string", returns=INT, strict=True)(lambda s: ord(text_of(s)[0]) if s else None)
 function("char", "int", returns=Type("char", 1), strict=True)(lambda x: chr(x) if 0 <= x <= 255 else None)

@@ -15,7 +15,6 @@ _STANDARD_DATABASES = {
     "master": 1, "tempdb": TEMPDB, "model": 3, "sybsystemdb": 31513, "sybsystemprocs": 31514, "sybsecurity": 31515,
 }  # fmt: skip
 _DATABASE: Row = {"suid": 1, "status": 8, "version": 35, "status2": 0, "status3": 0, "status4": 0}
-_OWNERS = {"dbo": 1, "guest": 2, "public": 0}
 
 
 class Names:
@@ -102,19 +101,6 @@ class Names:
     def login_number(self, name: str | None) -> int | None:
         """The server user id of a login; by default this session's."""
         return self._shared.logins.number_of(name.rstrip(" ")) if name else self._login.suid
-
-    def user_name(self, number: int | None) -> str | None:
-        """The database user; logins with sa_role are dbo."""
-        if number is None:
-            return "dbo" if "sa_role" in self._login.active_roles else self._login.name
-        named = {value: name for name, value in _OWNERS.items()}
-        return named.get(number)
-
-    def user_number(self, name: str | None) -> int | None:
-        """The number of a database user."""
-        if name is None:
-            return 1 if "sa_role" in self._login.active_roles else self._login.suid
-        return _OWNERS.get(name)
 
     def role_name(self, number: int | None) -> str | None:
         """The name of a role."""

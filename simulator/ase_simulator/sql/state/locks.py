@@ -1,7 +1,7 @@
 """Locks of client sessions on client tables: rows and whole tables, held to the end of a transaction.
 
 Writers lock the rows that they change; a reader at isolation level 1 waits for every changed row of its tables, as a
-scan of the table would. Level 0 waits for nothing, levels 2 and 3 keep a shared lock of the table.
+scan of the table would. Level 0 waits for nothing.
 """
 
 import asyncio
@@ -15,7 +15,6 @@ from ase_simulator.sql.errors import SqlError
 
 LOCK_WAIT = 150
 EXCLUSIVE, SHARED, INTENT = "exclusive", "shared", "exclusive intent"
-_STRENGTH = {INTENT: 0, SHARED: 1, EXCLUSIVE: 2}
 
 Resource = tuple[int, int, int]
 """Ids of database and table, and number of the row; 0 for the table."""
@@ -64,12 +63,9 @@ class Locks:
             locker.state.locks.clear()
             self.wake()
 
-    async def read(self, locker: Locker, table: tuple[int, int], *, keep: bool) -> bool:
-        """Wait until no other session has changed the table; whether there was a wait. keep: lock it, shared."""
-        waited = await self._wait(locker, (*table, 0), SHARED, lambda: self._writers(locker, table))
-        if keep:
-            self._grant(locker, (*table, 0), SHARED)
-        return waited
+    async def read(self, locker: Locker, table: tuple[int, int]) -> None:
+        """Wait until no other session has changed the table."""
+        await self._wait(locker, (*table, 0), SHARED, lambda: self._writers(locker, table))
 
     async def write(self, locker: Locker, table: tuple[int, int], rows: Iterable[int]) -> bool:
         """Lock rows exclusively; whether there was a wait, after which the rows may have changed."""
@@ -86,7 +82,7 @@ class Locks:
         return waited
 
     async def own(self, locker: Locker, table: tuple[int, int]) -> None:
-        """Lock a whole table exclusively, for TRUNCATE, ALTER and DROP."""
+        """Lock a whole table exclusively, for TRUNCATE and DROP."""
         resource = (*table, 0)
         await self._wait(locker, resource, EXCLUSIVE, lambda: self._users(locker, table))
         self._grant(locker, resource, EXCLUSIVE)
@@ -115,7 +111,7 @@ class Locks:
             lock = ClientLock(resource[0], resource[1], kind, resource[2])
             locker.held[resource] = lock
             locker.state.locks.append(lock)
-        elif _STRENGTH[kind] > _STRENGTH[held.kind]:
+        elif kind == EXCLUSIVE:
             held.kind = kind
 
     async def _wait(

@@ -17,7 +17,6 @@ from ase_simulator.sql.syntax.keywords import QUERY_WORDS, RESERVED
 from ase_simulator.sql.syntax.lexer import Kind, Token
 
 PREFIX = "f_"
-_LOCK_WORDS = frozenset({"holdlock", "noholdlock", "readpast", "shared"})
 _HINTS = frozenset({"index", "prefetch", "parallel", "lru", "mru", "force"})
 _DATE_PARTS = frozenset({"datediff", "dateadd", "datepart", "datename"})
 _OPERATORS = {"!<": " >= ", "!>": " <= ", "!=": " <> "}
@@ -217,7 +216,9 @@ class Respelling:
         before = self._tokens[self._at - 1] if self._at else None
         if before is not None and before.is_operator("."):
             return False
-        if word in _LOCK_WORDS:
+        if word in ("holdlock", "readpast"):
+            raise NotSimulatedError(word.upper())
+        if word in ("noholdlock", "shared"):
             self._at += 1
             return True
         if word == "at" and following and following.is_word("isolation"):

@@ -5,7 +5,7 @@ sqlglot cannot split a batch whose statements are not separated by `;`.
 
 from collections.abc import Callable
 
-from ase_simulator.sql.errors import NotSimulatedError, SqlError
+from ase_simulator.sql.errors import NotSimulatedError
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.keywords import COMMANDS, STARTERS
 from ase_simulator.sql.syntax.lexer import Kind, Token, tokenize
@@ -181,12 +181,11 @@ class Parser(TokenStream):
         return ast.Raiserror(line, [number], arguments, listed)
 
     def _waitfor(self, line: int) -> ast.Statement:
-        kind = self._identifier().lower()
-        if kind not in ("delay", "time"):
-            raise SqlError(102, kind)
+        self._refuse("WAITFOR TIME", "time")
+        self._expect("delay")
         value = self._peek_or_error()
         self._at += 1
-        return ast.WaitFor(line, kind, [value])
+        return ast.WaitFor(line, [value])
 
     # -- procedures -------------------------------------------------------------------------------------
 

@@ -207,9 +207,8 @@ class Raiserror(Statement):
 
 @dataclass(slots=True)
 class WaitFor(Statement):
-    """WAITFOR DELAY|TIME text."""
+    """WAITFOR DELAY text."""
 
-    kind: str
     value: Tokens
 
 
