@@ -6,6 +6,7 @@ All of it is in one file, as tests of a file share a worker, and the morning tak
 import re
 import time
 from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
 
@@ -273,11 +274,30 @@ def test_the_page_of_the_fleet_loads_nothing(morning: Past, run: Run, tmp_path: 
         assert seen.page.locator("tbody tr").count() == 4
 
 
+class Addresses(HTMLParser):
+    """What the elements of a page load or link to. found: but for places in the page itself.
+
+    A name in an attribute that only looks like an element is text.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "action", "data", "srcset"):
+                loaded = [value or ""]
+            else:
+                loaded = re.findall(r"""url\(\s*["']?([^"')\s]+)""", value or "") if name == "style" else []
+            self.found.update(each for each in loaded if not each.startswith("#"))
+
+
 def addresses(page: str) -> set[str]:
     """What the elements of a page load or link to, but for places in the page itself."""
-    tags = "".join(re.findall(r"<[a-zA-Z][^>]*>", page))
-    found = re.findall(r"""(?:src|href|url|action|data)\s*[=(]\s*["']?([^"')\s>]+)""", tags)
-    return {address for address in found if not address.startswith("#")}
+    parser = Addresses()
+    parser.feed(page)
+    return parser.found
 
 
 def text_of(page: str) -> str:
