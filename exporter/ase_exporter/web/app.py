@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,11 +180,13 @@ class ExporterApp:
         """Prepare verdicts on changes, if the configuration has a Prometheus for them."""
         self.judge = None
         if config.verdicts:
-            if find_spec("numpy") is None:
+            try:
+                from ase_exporter.compare.verdicts import VerdictService
+            except ModuleNotFoundError as error:
+                if error.name != "numpy":
+                    raise
                 log.warning("%s", MissingExtraError("verdicts on changes need numpy", "compare"))
             else:
-                from ase_exporter.compare.verdicts import VerdictService
-
                 self.judge = VerdictService(config.verdicts, self.journal, self.names)
 
     def names(self) -> list[str]:
