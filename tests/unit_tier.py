@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 from tests.paths import REPOSITORY
 
-TESTS = REPOSITORY / "tests"
 OUTSIDE = frozenset(
     {
         "ase_exporter.demo",
@@ -95,7 +94,7 @@ def _leads_outside(name: str) -> bool:
     if any(name == outside or name.startswith(f"{outside}.") for outside in OUTSIDE):
         return True
     path = (REPOSITORY / name.replace(".", "/")).with_suffix(".py")
-    return path.exists() and path.name != "conftest.py" and is_outside(path)
+    return path.exists() and is_outside(path)
 
 
 @cache

@@ -30,7 +30,14 @@ def test_all_scenarios_are_there() -> None:
     assert {"memscale", "vldb", "idle", "quiet-oltp", "storm", "failures", "fleet"} <= set(names())
 
 
-@pytest.mark.parametrize("version", ["12.5.4", "15.0.3", "15.7 SP138", "16.0 GA", "16.0 SP04"])
+@pytest.mark.parametrize(
+    "version",
+    [
+        "12.5.4",
+        "16.0 SP04",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("15.0.3", "15.7 SP138", "16.0 GA")),
+    ],
+)
 def test_every_scenario_runs_as_every_version(version: str) -> None:
     for name in names():
         for server in load_scenario(name, speed=0, version=version):

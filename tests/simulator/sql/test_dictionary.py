@@ -17,7 +17,12 @@ from ase_simulator.tds.rows import RowFormat
 QUERIES = load_yaml(Path(__file__).with_suffix(".yaml").read_text())
 
 
-@pytest.fixture(scope="module", params=list(profiles()))
+# The oldest, a cluster and the newest in every build, all others in the slow tier.
+OFTEN = ("12.5.4", "15.7 SP138 CE", "16.1")
+VERSIONS = [pytest.param(each, marks=() if each in OFTEN else pytest.mark.slow) for each in profiles()]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Client:
     return Client(load_scenario("quiet-oltp", version=request.param, speed=1.0)[0])
 
