@@ -278,15 +278,11 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(
     assert (result.returncode, result.stderr) == (2, f"ase-exporter: {line}\n")
 
 
-def test_an_installed_exporter_gives_an_assistant_metrics_and_runbooks(bin_directory: Path) -> None:
+def test_an_installed_exporter_gives_an_assistant_its_tools(bin_directory: Path) -> None:
     program = [str(bin_directory / "ase-exporter")]
     with frames("--prometheus=http://127.0.0.1:9", program=program) as server:
-        for uri, holds in {
-            "ase-exporter://metrics": "`ase_spinlock_waits_total`",
-            "ase-exporter://runbooks/AseSpinlockContention": "# AseSpinlockContention",
-        }.items():
-            (content,) = server.request("resources/read", {"uri": uri})["result"]["contents"]
-            assert holds in content["text"]
+        tools = {tool["name"] for tool in server.request("tools/list")["result"]["tools"]}
+        assert tools == {"servers", "diagnose", "sessions", "changes", "compare", "advise"}
         assert server.end() == 0
 
 

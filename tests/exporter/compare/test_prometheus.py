@@ -188,7 +188,7 @@ def test_a_slow_answer_ends_at_the_deadline(beginning: bytes, piece: bytes) -> N
 
 
 def test_a_password_that_the_server_repeats_is_not_shown() -> None:
-    told = json.dumps({"status": "error", "error": f"no user dba:{PASSWORD} {PASSWORD[::-1]}" + "x" * 10_000})
+    told = json.dumps({"status": "error", "error": f"no user dba:{PASSWORD} {PASSWORD.upper()}" + "x" * 10_000})
     with server(told.encode(), 400) as (address, _):
         url = f"http://dba:{quote(PASSWORD, safe='')}@{address}"
         with pytest.raises(UserError) as asked:
@@ -200,7 +200,7 @@ def test_a_password_that_the_server_repeats_is_not_shown() -> None:
         friendly = Prometheus(url.replace(url.rpartition("@")[2], address))
         friendly.query("up")
     for line in (*asked.value.lines, *exporter.value.lines, *friendly.warnings):
-        assert PASSWORD not in line and PASSWORD[::-1] not in line
+        assert PASSWORD not in line and PASSWORD.upper() not in line
         assert len(line) < 1200
 
 
