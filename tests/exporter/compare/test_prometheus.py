@@ -188,7 +188,9 @@ def test_a_slow_answer_ends_at_the_deadline(beginning: bytes, piece: bytes) -> N
 
 
 def test_a_password_that_the_server_repeats_is_not_shown() -> None:
-    told = json.dumps({"status": "error", "error": f"no user dba:{PASSWORD} {PASSWORD.upper()}" + "x" * 10_000})
+    told = json.dumps(
+        {"status": "error", "error": f"no user dba:{PASSWORD} {PASSWORD.upper()}" + "x" * 10_000}
+    )
     with server(told.encode(), 400) as (address, _):
         url = f"http://dba:{quote(PASSWORD, safe='')}@{address}"
         with pytest.raises(UserError) as asked:

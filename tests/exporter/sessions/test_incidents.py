@@ -116,11 +116,13 @@ def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) 
         await keeper.finished()
 
     asyncio.run(alerts())
-    assert [each.target for each in server.annotations] == ["ONE", "TWO", "ONE"]
+    # Which of two that are kept at the same time is written first is nobody's promise.
+    assert sorted(each.target for each in server.annotations[:2]) == ["ONE", "TWO"]
+    assert [each.target for each in server.annotations[2:]] == ["ONE"]
     first = list(Incidents(tmp_path, 9).all())[-1]
     assert first.content["later"] and first.snapshot.statements == SNAPSHOT.statements
     assert first.snapshot == replace(at(1).without_text(), at=first.snapshot.at)
-    change = server.annotations[0]
+    change = next(each for each in server.annotations if each.target == "ONE")
     assert change.describe().startswith(f"BLOCKED: incident {first.id} (") and change.tags == ("incident",)
 
 
