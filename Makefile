@@ -28,7 +28,7 @@ setup:
 
 demo:
 	@deploy/dev/setup.sh demo
-	@$(VENV)/ase-exporter demo $(if $(DURATION),--duration $(DURATION)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
+	@$(VENV)/ase-simulator demo $(if $(DURATION),--duration $(DURATION)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 # Tests that use no server, program or browser: they need Python packages alone.
 .PHONY: test-unit

@@ -22,7 +22,7 @@ from tests.paths import REPOSITORY
 
 OUTSIDE = frozenset(
     {
-        "ase_exporter.demo",
+        "ase_simulator.demo",
         "ase_exporter.host.collectors",
         "ase_exporter.host.perf",
         "ase_simulator.server",

@@ -1,4 +1,4 @@
-"""The command `ase-simulator`: serves the servers of a scenario until SIGTERM or Ctrl-C."""
+"""The command `ase-simulator`: serves the servers of a scenario until SIGTERM or Ctrl-C, or runs the demo."""
 
 import asyncio
 import logging
@@ -21,10 +21,10 @@ from ase_simulator.schema.profiles import profiles
 from ase_simulator.server import Listener
 from ase_simulator.simulation import simulation
 from ase_simulator.sql.logins import FULL, Login
+from ase_simulator.usage import UsageError
 
 app = typer.Typer(
     name="ase-simulator",
-    help="A simulated SAP ASE that speaks TDS 5.0.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -35,12 +35,9 @@ app = typer.Typer(
 Listen = Callable[[int], AbstractAsyncContextManager[Listener]]
 
 
-class UsageError(Exception):
-    """Bad input: one line that says what, where and what was expected."""
-
-
-@app.command()
+@app.callback(invoke_without_command=True)
 def serve(
+    context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int,
@@ -88,7 +85,9 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve the servers of a scenario, or a capture, until SIGTERM or Ctrl-C."""
+    """A simulated SAP ASE that speaks TDS 5.0: serves a scenario, or a capture, until SIGTERM or Ctrl-C."""
+    if context.invoked_subcommand:
+        return
     logging.basicConfig(level=logging.WARNING, format="ase-simulator: %(message)s")
     logins = [_login(entry) for entry in login] if login else None
     tls = _tls(tls_cert, tls_key)
@@ -113,6 +112,23 @@ def serve(
         each.faults.strict = strict
     listeners = [partial(simulation, each, logins, host, tls=tls) for each in servers]
     asyncio.run(_serve(listeners, [server.name for server in servers], host, port))
+
+
+@app.command()
+def demo(
+    duration: Annotated[
+        float | None, typer.Option(help="Seconds to run, all runs included (default: until Ctrl-C).")
+    ] = None,
+    port_base: Annotated[int, typer.Option(help="First of seven consecutive ports to use.")] = 10150,
+    directory: Annotated[Path, typer.Option(help="Directory of logs and data.")] = Path(".demo"),
+) -> None:
+    """Replay the Memscale case study on loopback: simulated ASE, exporter, Prometheus, Alertmanager."""
+    try:
+        from ase_simulator.demo.runner import run_demo
+    except ModuleNotFoundError as error:
+        install = f"{sys.executable} -m pip install 'ase-simulator[demo]' (in a checkout: make demo)"
+        raise UsageError(f"demo needs {error.name}, which is not installed: {install}") from None
+    asyncio.run(run_demo(duration, port_base, directory))
 
 
 def main() -> None:

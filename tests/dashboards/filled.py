@@ -20,9 +20,9 @@ from tests.ports import free_block
 from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
-from ase_exporter.demo import scaling
-from ase_exporter.demo.processes import HOST, Processes
-from ase_exporter.demo.scaling import Pace
+from ase_simulator.demo import scaling
+from ase_simulator.demo.processes import HOST, Processes
+from ase_simulator.demo.scaling import Pace
 
 PACE = Pace(speed=50, scrape_interval=4.0)
 

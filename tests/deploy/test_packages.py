@@ -250,11 +250,6 @@ def test_the_wheel_alone_serves_and_says_what_needs_an_extra(
     ("arguments", "missing"),
     [
         (
-            ["demo", "--duration=60"],
-            "demo needs ase-simulator, which is not installed: {pip} install 'ase-exporter[demo]' "
-            "(in a checkout: make demo)",
-        ),
-        (
             ["mcp", "--prometheus=http://127.0.0.1:9"],
             "mcp needs its SDK, which is not installed: {pip} install 'ase-exporter[mcp]'",
         ),

@@ -30,7 +30,7 @@ def required(name: str, *chosen: str) -> set[str]:
     """What a distribution requires, with these extras (by default all) but for the other distribution."""
     optional = PROJECTS[name].get("optional-dependencies", {})
     extras = [optional[extra] for extra in chosen or optional]
-    return declared([*PROJECTS[name]["dependencies"], *chain(*extras)]) - {"ase-simulator"}
+    return declared([*PROJECTS[name]["dependencies"], *chain(*extras)]) - {"ase-exporter"}
 
 
 def pinned(lock: str) -> set[str]:

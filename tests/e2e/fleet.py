@@ -21,11 +21,11 @@ from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 from tests.ports import free_block
 from tests.programs import START, answers, eventually
+from tests.webhook import Webhook
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus, Sample
-from ase_exporter.demo.processes import HOST, Processes
-from ase_exporter.demo.webhook import Webhook
+from ase_simulator.demo.processes import HOST, Processes
 
 SCALE_OUT = REPOSITORY / "deploy" / "scale-out"
 COMPOSE = load_yaml((SCALE_OUT / "docker-compose.yml").read_text())
@@ -157,7 +157,7 @@ def fleet(directory: Path, still: int, live: Sequence[str]) -> Iterator[Fleet]:
     servers = {f"IDLE{number + 1:03}": first + number for number in range(still)}
     servers |= {name.upper(): first + still + number for number, name in enumerate(live)}
     idle = {"scenario": "idle", "server": "IDLE{n:03d}", "count": still}
-    with Webhook(HOST) as webhook, Processes(directory) as processes:
+    with Webhook() as webhook, Processes(directory) as processes:
         running = Fleet(directory, processes, webhook, ports, servers)
         _write(running, directory)
         (directory / "idle.yaml").write_text(

@@ -20,11 +20,12 @@ from tests.alerts.laboratory.lines import time_lines
 from tests.alerts.laboratory.promtool import fired
 from tests.paths import DEPLOY
 from tests.programs import START, answers, eventually, listening
+from tests.webhook import Webhook
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.demo import scaling
-from ase_exporter.demo.processes import HOST
-from ase_exporter.demo.webhook import Notification, Webhook
+from ase_simulator.demo import scaling
+from ase_simulator.demo.processes import HOST
+from ase_simulator.demo.webhook import Notification
 
 ALERTMANAGER = DEPLOY / "alertmanager"
 TEMPLATES = str(ALERTMANAGER / "templates" / "*.tmpl")
@@ -102,7 +103,7 @@ class Shipped(Alertmanager):
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Alertmanager, Webhook]]:
     with (
-        Webhook(HOST) as webhook,
+        Webhook() as webhook,
         alertmanager(shipped_text(webhook, PACE), tmp_path_factory.mktemp("shipped")) as running,
     ):
         yield running, webhook
@@ -267,7 +268,7 @@ def test_a_night_of_300_servers_pages_for_incidents_alone(tmp_path: Path) -> Non
                 if begins <= start < begins + NIGHT:
                     events += [(start - begins, True, labels), (end - begins, False, labels)]
     pace = scaling.Pace(speed=1200, scrape_interval=0.05)
-    with Webhook(HOST) as webhook, alertmanager(shipped_text(webhook, pace), tmp_path) as running:
+    with Webhook() as webhook, alertmanager(shipped_text(webhook, pace), tmp_path) as running:
         began = time.monotonic()
         for (at, fires), group in groupby(
             sorted(events, key=lambda each: each[:2]), key=lambda each: each[:2]

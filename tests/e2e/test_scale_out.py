@@ -13,7 +13,7 @@ import pytest
 from tests import needs
 from tests.e2e.fleet import INTERVAL, Fleet, fleet
 
-from ase_exporter.demo.webhook import Notification
+from ase_simulator.demo.webhook import Notification
 
 IDLE = 199
 LIVE = "memscale"

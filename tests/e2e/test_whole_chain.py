@@ -4,12 +4,13 @@ Every step waits for an event, so a busy machine makes the test slower but does 
 figures are checked on simulated time, in tests/e2e/test_memscale.py.
 """
 
+import asyncio
 import importlib.resources
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -17,15 +18,19 @@ import pytest
 import yaml
 from tests.ports import free_block
 from tests.programs import eventually
+from tests.simulator.tds.running import running as serving
+from tests.webhook import Webhook
 
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.demo.processes import HOST, Ports, Processes
-from ase_exporter.demo.replay import CACHES, Scenario, measured
-from ase_exporter.demo.scaling import Pace
-from ase_exporter.demo.stack import LOGIN, Stack
-from ase_exporter.demo.webhook import Notification, Webhook
+from ase_simulator.demo.figures import THROUGHPUT, measured
+from ase_simulator.demo.processes import HOST, Ports, Processes
+from ase_simulator.demo.scaling import Pace
+from ase_simulator.demo.stack import Stack
+from ase_simulator.demo.webhook import Notification
+from ase_simulator.model import SimulatedServer, load_scenario
+from ase_simulator.simulation import simulation
 
 # Of the shortened case study: a run takes 20 s.
 REPLAY_PACE = Pace(speed=30.0, scrape_interval=1.0)
@@ -44,23 +49,24 @@ class Running:
     stack: Stack
     processes: Processes
     prometheus: Prometheus
-    scenario: Scenario
+    server: SimulatedServer
     webhook: Webhook
 
 
 @contextmanager
-def running(directory: Path, *simulator: str) -> Iterator[Running]:
+def running(directory: Path, scenario: Path) -> Iterator[Running]:
     """Simulator, exporter, Prometheus and Alertmanager from here to the end of the block."""
-    ports = Ports.from_base(free_block(len(fields(Ports))))
-    with Webhook(HOST, ports.webhook) as webhook, Processes(directory) as processes:
-        stack = Stack(processes, ports, REPLAY_PACE, directory, simulator)
-        stack.start()
-        server = Endpoint(HOST, ports.simulator)
+    ports = Ports.from_base(free_block(len(Ports._fields)))
+    (server,) = load_scenario(str(scenario), speed=REPLAY_PACE.speed)
+    with Processes(directory) as processes:
+        stack = Stack(processes, ports, REPLAY_PACE, directory)
         with (
+            Webhook(ports.webhook) as webhook,
+            serving(lambda: simulation(server, stack.logins, HOST, ports.simulator)),
             Prometheus(stack.url("prometheus")) as prometheus,
-            Scenario(server, LOGIN, stack.password(), REPLAY_PACE.speed) as scenario,
         ):
-            yield Running(stack, processes, prometheus, scenario, webhook)
+            asyncio.run(stack.start())
+            yield Running(stack, processes, prometheus, server, webhook)
 
 
 def baseline_only(directory: Path) -> Path:
@@ -77,7 +83,7 @@ def make_cache_lockless(stack: Running) -> None:
     """As an administrator does."""
     deadline = time.monotonic() + TIMEOUT
     server = Endpoint(HOST, stack.stack.ports.simulator)
-    connection = Connection.open(server, "sa", stack.stack.password(), deadline=deadline, program="test")
+    connection = Connection.open(server, "sa", stack.stack.password, deadline=deadline, program="test")
     connection.query(f"exec sp_cacheconfig '{CACHE}', 'lockless'", deadline)
     connection.close()
 
@@ -110,18 +116,19 @@ def test_contention_alerts_reach_the_webhook_and_resolve_once_the_cache_is_lockl
     directory = tmp_path / "stack"
     directory.mkdir()
     scenario = baseline_only(tmp_path)
-    with running(directory, f"--scenario={scenario}") as stack:
+    with running(directory, scenario) as stack:
         wait_for_first_sample(stack)
         assert stack.webhook.wait(lambda all_: bool(heard(all_, "firing")), timeout=TIMEOUT)
-        assert [run.name for run in stack.scenario.runs()] == [BASELINE]
+        assert stack.server.world.step.name.startswith(BASELINE)
         firing = heard(stack.webhook.notifications(), "firing")
         assert {each.labels["severity"] for each in firing} <= {"warning", "critical"}
         assert all(CACHE in each.annotations["summary"] for each in firing)
         assert not heard(stack.webhook.notifications(), "resolved")
-        figures = measured(stack.prometheus)
-        for ratio in (figures.cpu_busy, *(figures.contention[cache] for cache in CACHES)):
-            assert ratio is not None and 0 <= ratio <= 1
-        assert figures.throughput is not None and figures.throughput > 0
+        figures = measured(stack.prometheus, (time.time() - 10, time.time()))
+        throughput = figures.pop(THROUGHPUT)
+        assert throughput is not None and throughput > 0
+        for percentage in figures.values():
+            assert percentage is not None and 0 <= percentage <= 100
         response = httpx2.get(f"{stack.stack.url('exporter')}/probe?target=DEMO", trust_env=False, timeout=60)
         assert_promtool_accepts(response.text)
 

@@ -13,10 +13,10 @@ from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.config import Auth, Module
-from ase_exporter.demo.scaling import FAST_COLLECTORS
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_simulator.demo.scaling import FAST_COLLECTORS
 
 # What a busy machine may add to a deadline before a test calls it missed; without one, each would last for ever.
 SLACK = 20.0

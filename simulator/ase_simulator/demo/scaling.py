@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from ase_exporter.assets import load_yaml
 from ase_exporter.rules.intervals import DURATION, seconds_of
+from ase_simulator.yaml_text import load_yaml
 
 MIN_SCRAPES_PER_WINDOW = 4
 MIN_INTERVAL_OF_OTHER_JOBS = 5.0

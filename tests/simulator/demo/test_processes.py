@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ase_exporter.demo.processes import HOST, Ports, Processes
-from ase_exporter.errors import UserError
+from ase_simulator.demo.processes import HOST, Ports, Processes
+from ase_simulator.usage import UsageError
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -27,12 +27,12 @@ def test_a_process_that_ended_by_itself_is_reported_with_its_last_line(tmp_path:
     with Processes(tmp_path) as processes:
         processes.start("one", [sys.executable, "-c", "import sys; sys.exit('no such scenario')"], os.environ)
         os.waitid(os.P_PID, processes.pid("one"), os.WEXITED | os.WNOWAIT)
-        with pytest.raises(UserError, match="one ended with code 1: no such scenario"):
+        with pytest.raises(UsageError, match="one ended with code 1: no such scenario"):
             processes.check()
 
 
 def test_a_missing_program_is_reported_with_the_command_that_installs_it(tmp_path: Path) -> None:
-    with Processes(tmp_path) as processes, pytest.raises(UserError, match=r"cannot start one.*make demo"):
+    with Processes(tmp_path) as processes, pytest.raises(UsageError, match=r"cannot start one.*make demo"):
         processes.start("one", ["/nowhere/program"], os.environ)
 
 
@@ -41,11 +41,11 @@ def test_a_busy_port_is_named_with_its_process() -> None:
         busy.bind((HOST, 0))
         busy.listen()
         port = busy.getsockname()[1]
-        with pytest.raises(UserError, match=rf"port {port} \(for the exporter\) is not free.*--port-base"):
+        with pytest.raises(UsageError, match=rf"port {port} \(for the exporter\) is not free.*--port-base"):
             Ports.from_base(port)
 
 
 def test_an_invalid_base_is_rejected() -> None:
     for base in (-1, 0, 80, 65530, 70000):
-        with pytest.raises(UserError, match="expected 1024 to"):
+        with pytest.raises(UsageError, match="expected 1024 to"):
             Ports.from_base(base)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.demo import scaling
+from ase_simulator.demo import scaling
 
 PACE = scaling.Pace(speed=60, scrape_interval=0.25)
 

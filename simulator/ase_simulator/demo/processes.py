@@ -6,18 +6,16 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
-from ase_exporter.errors import UserError
+from ase_simulator.usage import UsageError
 
 HOST = "127.0.0.1"
 STOP_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(NamedTuple):
     """The port of each process on 127.0.0.1: one block of consecutive ones."""
 
     exporter: int
@@ -30,19 +28,19 @@ class Ports:
 
     @classmethod
     def from_base(cls, base: int) -> Self:
-        """Assign consecutive ports from `base`. Raises UserError if one is invalid or in use."""
-        count = len(fields(cls))
-        if not 1024 <= base <= 65536 - count:
-            raise UserError(f"demo: --port-base {base}: expected 1024 to {65536 - count}")
-        ports = cls(*range(base, base + count))
-        for user, port in asdict(ports).items():
+        """Assign consecutive ports from `base`. Raises UsageError if one is invalid or in use."""
+        last = 65536 - len(cls._fields)
+        if not 1024 <= base <= last:
+            raise UsageError(f"demo: --port-base {base}: expected 1024 to {last}")
+        ports = cls(*range(base, base + len(cls._fields)))
+        for user, port in ports._asdict().items():
             with socket.socket() as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 try:
                     probe.bind((HOST, port))
                 except OSError as error:
                     taken = f"port {port} (for the {user}) is not free: {error.strerror}"
-                    raise UserError(f"demo: {taken}; move all with --port-base") from None
+                    raise UsageError(f"demo: {taken}; move all with --port-base") from None
         return ports
 
 
@@ -60,33 +58,6 @@ class Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
-        """Start `command` with output to NAME.log. Raises UserError if the program cannot be run."""
-        with (self._logs / f"{name}.log").open("wb") as log:
-            try:
-                self._running[name] = subprocess.Popen(
-                    [str(part) for part in command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    env=dict(env),
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise UserError(f"demo: cannot start {name}: {error}; `make demo` installs it") from None
-
-    def check(self) -> None:
-        """Raise UserError with the last line of its log if a process has exited."""
-        for name, process in self._running.items():
-            if process.poll() is not None:
-                raise UserError(f"demo: {name} ended with code {process.returncode}: {self._last_line(name)}")
-
-    def pid(self, name: str) -> int:
-        return self._running[name].pid
-
-    def stop(self) -> None:
         """Terminate all; kill those that do not exit within STOP_SECONDS."""
         for process in reversed(self._running.values()):
             with contextlib.suppress(ProcessLookupError):
@@ -98,9 +69,32 @@ class Processes:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._running.clear()
 
-    def _last_line(self, name: str) -> str:
-        path = self._logs / f"{name}.log"
-        lines = path.read_text(errors="replace").strip().splitlines()
-        return f"{lines[-1] if lines else 'no output'} ({path})"
+    def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
+        """Start `command` with output to NAME.log. Raises UsageError if the program cannot be run."""
+        with self._log(name).open("wb") as log:
+            try:
+                self._running[name] = subprocess.Popen(
+                    [str(part) for part in command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=dict(env),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(f"demo: cannot start {name}: {error}; `make demo` installs it") from None
+
+    def check(self) -> None:
+        """Raise UsageError with the last line of its log if a process has exited."""
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                path = self._log(name)
+                lines = path.read_text(errors="replace").strip().splitlines() or ["no output"]
+                raise UsageError(f"demo: {name} ended with code {process.returncode}: {lines[-1]} ({path})")
+
+    def pid(self, name: str) -> int:
+        return self._running[name].pid
+
+    def _log(self, name: str) -> Path:
+        return self._logs / f"{name}.log"

@@ -1,0 +1,147 @@
+"""Runs the demo: plays the case study from the TDS protocol to alerts, and prints what Prometheus measured."""
+
+import asyncio
+import shutil
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_simulator.demo.figures import CACHES, CPU_BUSY, THROUGHPUT, measured, published, steady
+from ase_simulator.demo.processes import HOST, Ports, Processes
+from ase_simulator.demo.scaling import Pace
+from ase_simulator.demo.stack import Stack
+from ase_simulator.demo.webhook import Notification, receiving
+from ase_simulator.model import SimulatedServer, load_scenario
+from ase_simulator.simulation import simulation
+from ase_simulator.usage import UsageError
+
+SCENARIO = "memscale"
+DEFAULT_RUN_SECONDS = 60.0
+MIN_RUN_SECONDS = 4.0
+START_SECONDS = 8.0
+"""Real seconds: of a run without --duration; minimum of a run; allowed for the start of all processes."""
+
+SIMULATED_RUN_SECONDS = 600.0
+POLL_SECONDS = 0.5
+_HEADINGS = (
+    "measured/published           default    system       log     CPU   transactions",
+    "run                       data cache    tables     cache    busy   per CPU unit",
+)
+_WIDTHS = dict(zip((*CACHES, CPU_BUSY, THROUGHPUT), (11, 10, 10, 10, 13), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of the replay. start: Unix time."""
+
+    name: str
+    start: float
+
+
+async def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
+    """Run for `duration` seconds, or until a signal; print every run that ends beside the case study's figures.
+
+    directory: gets a subdirectory per port base, which is emptied first. Raises UsageError if a process cannot be
+    started or ends.
+    """
+    pace = choose_pace(duration, len(published()))
+    ports = Ports.from_base(port_base)
+    work = directory.absolute() / str(port_base)
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    stop = _stop_by_signal_or_after(duration)
+    (server,) = load_scenario(SCENARIO, speed=pace.speed)
+    with Processes(work) as processes, receiving(HOST, ports.webhook, _print_alert):
+        stack = Stack(processes, ports, pace, work)
+        async with simulation(server, stack.logins, HOST, ports.simulator):
+            print("starting exporter, Prometheus, Alertmanager", flush=True)
+            if not await _started(stack, stop):
+                return
+            for name, address in stack.addresses().items():
+                print(f"  {name:<15}{address}")
+            print("\nIn another terminal:")
+            for command in stack.example_commands(SIMULATED_RUN_SECONDS / pace.speed):
+                print(f"  {command}")
+            print(
+                "\nCtrl-C ends everything. Each run, and the alerts that arrive at the webhook:", flush=True
+            )
+            await _watch(server, stack, processes, stop)
+
+
+def choose_pace(duration: float | None, runs: int) -> Pace:
+    """Return the pace at which all runs fit into `duration`. Raises UsageError if that is too fast to measure."""
+    run = DEFAULT_RUN_SECONDS if duration is None else (duration - START_SECONDS) / runs
+    if run < MIN_RUN_SECONDS:
+        minimum = START_SECONDS + MIN_RUN_SECONDS * runs
+        raise UsageError(f"demo: --duration {duration:g}: expected {minimum:g} or more, to see every run")
+    return Pace(speed=SIMULATED_RUN_SECONDS / run, scrape_interval=max(0.5, run / 20))
+
+
+def _stop_by_signal_or_after(duration: float | None) -> asyncio.Event:
+    """An event of the first signal that asks to end, or of the end of `duration` seconds."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    if duration is not None:
+        loop.call_later(duration, stop.set)
+    return stop
+
+
+async def _started(stack: Stack, stop: asyncio.Event) -> bool:
+    """Start the processes; False if the demo is to end before they are ready."""
+    starting, stopping = asyncio.create_task(stack.start()), asyncio.create_task(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if starting.done():
+        await starting
+        return True
+    starting.cancel()
+    with suppress(asyncio.CancelledError):
+        await starting
+    return False
+
+
+async def _watch(server: SimulatedServer, stack: Stack, processes: Processes, stop: asyncio.Event) -> None:
+    """Print a row for each run that was long enough when it ended."""
+    print(*_HEADINGS, sep="\n", flush=True)
+    with Prometheus(stack.url("prometheus")) as prometheus:
+        run = _present(server)
+        while not stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), POLL_SECONDS)
+            processes.check()
+            following = _present(server)
+            if following.name != run.name or stop.is_set():
+                end = time.time() if following.name == run.name else following.start
+                if span := steady(run.start, end, stack.pace):
+                    print(await asyncio.to_thread(_row, prometheus, run.name, span), flush=True)
+                run = following
+
+
+def _present(server: SimulatedServer) -> Run:
+    """The run that goes on now."""
+    step, clock = server.world.step, server.world.clock
+    return Run(step.name.partition(":")[0], time.time() - (clock.seconds() - step.at) / clock.speed)
+
+
+def _row(prometheus: Prometheus, run: str, span: tuple[float, float]) -> str:
+    """What was measured of a run, and what the case study prints of it."""
+    try:
+        figures = measured(prometheus, span)
+    except PrometheusError as error:
+        raise UsageError(f"demo: {error}") from None
+    texts = {figure: "-" if value is None else f"{value:.1f}" for figure, value in figures.items()}
+    printed = published()[run]
+    cells = [f"{texts[figure]}/{printed[figure]}".rjust(width) for figure, width in _WIDTHS.items()]
+    return f"{run:<24}" + " ".join(cells)
+
+
+def _print_alert(alert: Notification) -> None:
+    # Each run begins with a dozen of changes.
+    if alert.name != "AseChanged":
+        subject = alert.labels.get("spinlock") or alert.labels.get("instance", "")
+        # In one piece, as alerts arrive in several threads.
+        print(f"    {alert.name} {alert.status}, {alert.receiver}: {subject}\n", end="", flush=True)
