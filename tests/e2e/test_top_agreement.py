@@ -9,7 +9,7 @@ from tests.e2e.simulated_time import INTERVAL, Recording, record
 from tests.exporter.simulated import reading
 from tests.exporter.top.watching import one_step
 
-from ase_exporter.top.figures import Figures, Spinlock
+from ase_exporter.top.figures import Figures, Row
 from ase_exporter.top.frames import frame
 from ase_exporter.top.samples import LabelValues, MetricSeries, Reading, Sample
 
@@ -41,7 +41,7 @@ def sample(recording: Recording, first: int, last: int) -> Sample:
     return Sample("server", 0.0, 0.0, float(INTERVAL), series=series)
 
 
-def of_spinlocks(value: Callable[[Spinlock], float | None]) -> Callable[[Figures], dict[str, float]]:
+def of_spinlocks(value: Callable[[Row], float | None]) -> Callable[[Figures], dict[str, float]]:
     return lambda found: {each.name: value(each) or 0.0 for each in found.spinlocks}
 
 
@@ -71,8 +71,14 @@ RULES: dict[str, tuple[str, Callable[[Figures], dict[str, float]]]] = {
 }
 HOTTEST = "ase:spinlock_hottest_contention:ratio_rate1m"
 BURNT = "ase:spinlock_top_cpu:ratio_rate1m"
-# Prometheus extrapolates to the ends of the range, from 45 s to a minute; ratios are the same.
-RATES = {"ase:cpu_units:rate1m", "ase:transactions:rate1m", "ase:spinlock_spins:rate1m"}
+# Prometheus extrapolates to the ends of the range, from 45 s to a minute; ratios are the same, but for what spins: the
+# rule divides by the time of engines, which comes in whole seconds, and the diagnosis by their number.
+RATES = {
+    "ase:cpu_spinning:ratio_rate1m",
+    "ase:cpu_units:rate1m",
+    "ase:transactions:rate1m",
+    "ase:spinlock_spins:rate1m",
+}
 
 
 def shares(parts: dict[str, float]) -> dict[str, float]:

@@ -96,7 +96,8 @@ def advise(evidence: Evidence) -> Advice:
 
     No more engines spin than are busy.
     """
-    cost = _cost(evidence.diagnosis) or threshold(SECONDS_PER_SPIN)
+    known = evidence.diagnosis.seconds_per_spin if evidence.diagnosis else None
+    cost = threshold(SECONDS_PER_SPIN) if known is None else known
     spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
     if spins:
         cost = min(cost, _max_spinning(evidence) / spins)
@@ -112,14 +113,6 @@ def advise(evidence: Evidence) -> Advice:
         features=tuple(features) if hot_cache else (),
         do_not=tuple(remedies().do_not),
     )
-
-
-def _cost(diagnosis: Diagnosis | None) -> float:
-    """CPU seconds of one spin, so that as many engines spin as the diagnosis says; 0 if it does not know."""
-    measures = diagnosis.measures if diagnosis else {}
-    if not measures or not (spins := measures["spins"].value):
-        return 0.0
-    return (measures["spinning_share"].value or 0.0) * (measures["engines"].value or 0.0) / spins
 
 
 def _max_spinning(evidence: Evidence) -> float:

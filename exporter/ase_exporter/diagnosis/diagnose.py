@@ -95,6 +95,14 @@ class Diagnosis:
         return self.findings[0].rank if self.findings else STATE_RANKS[self.state]
 
     @property
+    def seconds_per_spin(self) -> float | None:
+        """CPU seconds of one spin, so that as many engines spin as the diagnosis says; None if that is not known."""
+        share, engines, spins = (self.measures[name].value for name in ("spinning_share", "engines", "spins"))
+        if share is None or engines is None or spins is None:
+            return None
+        return share * engines / spins if spins else threshold(SECONDS_PER_SPIN)
+
+    @property
     def not_judged(self) -> str:
         """The vital findings that could not be judged beside those that were found, and why; '' if there are none."""
         blind = [each for each in self.unknown if each.vital and each.reason != TOO_FEW]

@@ -116,7 +116,7 @@ def _measure(name: str, definition: MeasureDefinition, readings: Readings) -> Me
         unknown = readings.unknown(selection.metric, is_rate=selection.rate is not None)
         if unknown or (not definition.rare and not _all_rows(selection, readings)):
             return replace(found, value=None, unknown=unknown or NO_DATA)
-    rows = _rows(definition, readings)
+    rows = rows_of(definition, readings)
     if not rows:
         return found
     if definition.keep == "sum":
@@ -125,8 +125,8 @@ def _measure(name: str, definition: MeasureDefinition, readings: Readings) -> Me
     return replace(found, value=value, subject=" ".join(key))
 
 
-def _rows(definition: MeasureDefinition, readings: Readings) -> dict[tuple[str, ...], float]:
-    """The rows that count, by their labels."""
+def rows_of(definition: MeasureDefinition, readings: Readings) -> dict[tuple[str, ...], float]:
+    """The rows that count, by the values of their labels."""
     # Only sums are taken over all series: the largest of a gauge is the largest series.
     separate = definition.keep != "sum" and not definition.by
     rows = _grouped(definition, readings, definition.by, separate=separate)

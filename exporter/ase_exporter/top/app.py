@@ -24,16 +24,15 @@ from ase_exporter.top.feed import Delivered, Feed
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.plain import padded, table_lines
+from ase_exporter.top.tables import tables
 from ase_exporter.top.text import UNICODE, Glyphs, clock
-from ase_exporter.top.view import SECTIONS, ScreenRow, ScreenTable
+from ase_exporter.top.view import PARTS, ScreenRow, ScreenTable, table
 
 SERVERS = "servers"
 # From this height on, the most important rows of the other parts are shown below the table.
 TALL = 40
 TALL_SHARE = 8
 HELP = Path(__file__).with_name("help.txt").read_text(encoding="utf-8").rstrip()
-# Nine of them fit into 80 columns.
-LABELS = {"blocking": "locks", "devices": "disks", "statements": "sql"}
 KEYS = "q quit  space pause  / filter  s sort  enter details  1-9 parts  ? help"
 # As in pg_activity: what runs, what waits, who blocks; and the order by CPU, reads and time.
 FUNCTION_KEYS = {"f1": "sessions", "f2": "waits", "f3": "blocking"}
@@ -77,8 +76,8 @@ class TopApp(App[UserError]):
         Binding("full_stop", "step(1)"),
         Binding("tab", "next_part", priority=True),
         Binding("question_mark", "help"),
-        *(Binding(str(number), f"part({number - 1})") for number in range(1, len(SECTIONS) + 1)),
-        *(Binding(key, f"part({list(SECTIONS).index(name)})") for key, name in FUNCTION_KEYS.items()),
+        *(Binding(str(number), f"part({number - 1})") for number in range(1, len(PARTS) + 1)),
+        *(Binding(key, f"part({PARTS.index(name)})") for key, name in FUNCTION_KEYS.items()),
         *(Binding(key, f"sort_by('{title}')") for key, title in ORDER_KEYS.items()),
     ]
     ENABLE_COMMAND_PALETTE = False
@@ -92,7 +91,7 @@ class TopApp(App[UserError]):
         self._histories = {name: History(len(feed.targets)) for name in feed.targets}
         self._arrived: dict[str, float] = {}
         self._target: str | None = feed.targets[0] if len(feed.targets) == 1 else None
-        self._part = next(iter(SECTIONS))
+        self._part = PARTS[0]
         self._order: dict[str, tuple[int, bool]] = {}
         self._filter = ""
         self._paused: Frame | None = None
@@ -104,8 +103,8 @@ class TopApp(App[UserError]):
         yield Static(id="title", markup=False)
         yield Static(id="head", markup=False)
         yield Static(id="parts", markup=False)
-        table: DataTable[Text] = DataTable(id="table", cursor_type="row", cell_padding=0)
-        yield table
+        shown: DataTable[Text] = DataTable(id="table", cursor_type="row", cell_padding=0)
+        yield shown
         yield Static(id="more", markup=False)
         with VerticalScroll(id="page"):
             yield Static(id="page-text", markup=False)
@@ -146,12 +145,12 @@ class TopApp(App[UserError]):
 
     def action_part(self, number: int) -> None:
         if self._target is not None:
-            self._part = list(SECTIONS)[number]
+            self._part = PARTS[number]
             self._leave_page()
             self._show(to_top=True)
 
     def action_next_part(self) -> None:
-        self.action_part((list(SECTIONS).index(self._part) + 1) % len(SECTIONS))
+        self.action_part((PARTS.index(self._part) + 1) % len(PARTS))
 
     def action_pause(self) -> None:
         """Stop the screen at the last frame, or let it go on."""
@@ -313,15 +312,17 @@ class TopApp(App[UserError]):
         if self._target is None:
             return Text()
         text = Text()
-        for number, name in enumerate(SECTIONS, 1):
-            text.append(f"{number} {LABELS.get(name, name)}", style="reverse" if name == self._part else "")
+        for number, name in enumerate(PARTS, 1):
+            text.append(
+                f"{number} {tables()[name].label or name}", style="reverse" if name == self._part else ""
+            )
             text.append(" ")
         return text
 
     def _table(self, scene: Scene | None) -> ScreenTable:
         if self._target is None:
             return view.server_list([history[-1] for history in self._histories.values() if history])
-        return SECTIONS[self._part](scene) if scene else ScreenTable("", (("", "left"),), (), "")
+        return table(self._part, scene) if scene else ScreenTable("", (("", "left"),), (), "")
 
     def _show_table(self, table: ScreenTable, *, to_top: bool) -> None:
         shown = self.query_one(DataTable)
@@ -386,7 +387,7 @@ class TopApp(App[UserError]):
         text = Text()
         for name in ("sessions", "waits", "blocking"):
             if name != self._part:
-                for line in table_lines(SECTIONS[name](scene), limit=self.size.height // TALL_SHARE):
+                for line in table_lines(table(name, scene), limit=self.size.height // TALL_SHARE):
                     line.truncate(self.size.width)
                     text.append_text(line).append("\n")
         more.update(text)

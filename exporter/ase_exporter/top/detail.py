@@ -7,7 +7,7 @@ from rich.text import Text
 from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.report import finding_lines
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.top.figures import Cache
+from ase_exporter.top.figures import Row
 from ase_exporter.top.frames import Frame, Scene, change_flags
 from ase_exporter.top.text import count, duration, percent, size, sparkline
 from ase_exporter.top.view import TREND_FLOOR, contention_trend
@@ -140,7 +140,7 @@ def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
     yield from spinlock_lines(scene, name)
 
 
-def _cache(found: Cache) -> Iterator[Text]:
+def _cache(found: Row) -> Iterator[Text]:
     yield Text(f"{size(found.size)}, {count(found.partitions)} partitions, {found.strategy}")
     yield Text(
         f"{percent(found.hits)} hits of {count(found.searches)} searches/s, {count(found.physical_reads)} reads/s,"

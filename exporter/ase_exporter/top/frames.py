@@ -21,7 +21,7 @@ from ase_exporter.diagnosis.diagnose import (
 )
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.samples import Sample
-from ase_exporter.top.text import Glyphs, clock
+from ase_exporter.top.text import Glyphs, clock, percent
 
 # Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
 MAX_FRAMES = 300
@@ -37,8 +37,6 @@ STYLES: Mapping[Level, str] = {
 }
 # Characters of the smallest terminal that is supported.
 NARROW = 80
-# From this share on, an engine is busy and a database is full.
-FULL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +52,20 @@ class Frame:
     diagnosis: Diagnosis
     evidence: Evidence | None
     usual: str = ""
+
+    @property
+    def about(self) -> str:
+        """What the first finding is about, a spinlock with its contention, or the error."""
+        if self.sample.error:
+            return self.sample.error
+        subject = self.diagnosis.findings[0].subject if self.diagnosis.findings else None
+        if subject is None:
+            return ""
+        contention = {spinlock.name: spinlock.contention for spinlock in self.figures.spinlocks}
+        if subject.kind == "spinlock" and subject.name in contention:
+            # The state says that it is a spinlock: 80 columns have no place for both.
+            return f"{subject.name} {percent(contention[subject.name])}"
+        return f"{subject.kind} {subject.name}"
 
 
 def frame(sample: Sample, baseline: Baseline = NO_BASELINE, usual: str = "") -> Frame:
@@ -141,8 +153,3 @@ def change_flags(scene: Scene, length: int) -> list[bool]:
     frames = list(scene.history.until(scene.frame))[-length - 1 :]
     found = [len(after.sample.changes) > len(before.sample.changes) for before, after in pairwise(frames)]
     return found if len(frames) > length else [False, *found]
-
-
-def short(described: str) -> str:
-    """A change in words, without how exact its time is."""
-    return described.partition(" (seen at ")[0]

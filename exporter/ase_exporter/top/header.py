@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from ase_exporter.diagnosis.account import Account
-from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
 from ase_exporter.pages.text import as_count
 from ase_exporter.top.figures import Figures
-from ase_exporter.top.frames import FULL, STYLES, Scene, short
+from ase_exporter.top.frames import STYLES, Scene
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
 
 # Findings beside the first, and parts of the account, that are shown.
@@ -36,7 +36,7 @@ def header(scene: Scene) -> list[Text]:
         ]
     if scene.frame.sample.changes:
         last = scene.frame.sample.changes[-1]
-        found.append(Text(f"Changed {clock(last.at)}: {short(last.describe())}", style="bold cyan"))
+        found.append(Text(f"Changed {clock(last.at)}: {last.brief}", style="bold cyan"))
     for line in found:
         line.truncate(scene.width, overflow="ellipsis" if scene.glyphs.levels[-1] == "█" else "crop")
     return found
@@ -108,7 +108,9 @@ def _strip(scene: Scene) -> Text:
 def heat(share: float | None) -> str:
     if share is None:
         return "dim"
-    return "red" if share >= FULL else "yellow" if share >= 0.6 else "green"
+    if share >= threshold("diagnosis.full_engine"):
+        return "red"
+    return "yellow" if share >= threshold("diagnosis.busy") else "green"
 
 
 def _hottest(figures: Figures) -> Text:
@@ -131,22 +133,22 @@ def _others(scene: Scene) -> str:
     if figures.oldest_transaction:
         seconds, database = figures.oldest_transaction
         parts.append(f"oldest tx {duration(seconds)} ({database})")
-    logs = [space for space in figures.spaces if space.use != "data"]
+    logs = [space for space in figures.space if space.use != "data"]
     if logs:
         parts.append(f"log {logs[0].used:.0%} ({logs[0].database})")
-    temporary = [space for space in figures.spaces if space.database.startswith("tempdb")]
+    temporary = [space for space in figures.space if space.database.startswith("tempdb")]
     if temporary:
         parts.append(f"tempdb {temporary[0].used:.0%}")
     return scene.glyphs.separator.join(parts)
 
 
 def _cost(scene: Scene) -> str:
-    cost, sample = scene.figures.cost, scene.frame.sample
-    if cost.cpu is not None:
-        used = f"{cost.cpu:.2%} of an engine"
+    cpu, sample = scene.figures.own_cpu, scene.frame.sample
+    if cpu is not None:
+        used = f"{cpu:.2%} of an engine"
     else:
-        used = f"statements {percent(cost.statement_share)} of the time"
-    budget = f", budget {cost.budget:.1%}" if cost.budget is not None else ""
-    slower = f", {as_count(len(cost.stretched), 'part')} read less often" if cost.stretched else ""
+        used = f"statements {percent(sample.statement_share)} of the time"
+    budget = f", budget {sample.budget:.1%}" if sample.budget is not None else ""
+    slower = f", {as_count(len(sample.stretched), 'part')} read less often" if sample.stretched else ""
     note = f", {sample.note}" if sample.note else ""
     return f"top itself: {used}{budget}{slower}, every {sample.interval:g} s{note}"

@@ -18,7 +18,7 @@ from ase_exporter.sessions.encode import snapshot_json
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.text import Glyphs
-from ase_exporter.top.view import SECTIONS, ScreenTable, server_list
+from ase_exporter.top.view import PARTS, ScreenTable, server_list, table
 from ase_exporter.untrusted.terminal import GAP, Align, TextLine, WordTable, aligned
 
 MAX_ROWS = 10
@@ -44,9 +44,9 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
         yield TextLine(lines[0])
         return
     yield from map(TextLine, lines)
-    for make in SECTIONS.values():
+    for name in PARTS:
         yield ""
-        yield from _table(make(scene), limit=MAX_ROWS)
+        yield from _table(table(name, scene), limit=MAX_ROWS)
 
 
 def _table(table: ScreenTable, limit: int) -> Iterator[RenderableType]:
@@ -96,10 +96,6 @@ def padded(titles: Sequence[tuple[str, Align]], lines: Sequence[Sequence[str]]) 
 
 def as_json(frame: Frame) -> str:
     sample, figures = frame.sample, asdict(frame.figures)
-    for space, described in zip(frame.figures.spaces, figures["spaces"], strict=True):
-        described["used"] = space.used
-    for spinlock, described in zip(frame.figures.spinlocks, figures["spinlocks"], strict=True):
-        described["contention"] = spinlock.contention
     content = {
         "target": sample.target,
         "time": datetime.fromtimestamp(sample.at, UTC).isoformat(timespec="milliseconds"),
@@ -115,12 +111,18 @@ def as_json(frame: Frame) -> str:
         "interval": sample.interval,
         "window": figures.pop("seconds"),
         "hottest": frame.figures.hottest.name if frame.figures.hottest else None,
+        "cost": {
+            "cpu": figures.pop("own_cpu"),
+            "statement_share": sample.statement_share,
+            "budget": sample.budget,
+            "stretched": dict(sample.stretched),
+        },
         **figures,
         "sessions": snapshot_json(sample.sessions) if sample.sessions else None,
         "missing": dict(sample.missing),
         "changes": [change.json() for change in sample.changes],
     }
-    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, default=vars)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

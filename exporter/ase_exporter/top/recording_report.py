@@ -77,7 +77,7 @@ def recording_page(path: Path, catalogue: Catalogue) -> str:
         links=blocking_trees(blocked.sample.sessions.sessions)[:MAX_ROWS] if blocked.sample.sessions else [],
         unread=next(filter(None, (each.unread for each in sessions)), ""),
         devices=mean_by_name({device.name: device.ios for device in each.figures.devices} for each in frames),
-        spaces=sorted(last.figures.spaces, key=lambda each: -each.used)[:MAX_ROWS],
+        spaces=sorted(last.figures.space, key=lambda each: -each.used)[:MAX_ROWS],
     )
 
 

@@ -26,7 +26,7 @@ from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_exporter.top.samples import Sample
 from ase_exporter.top.text import glyphs
-from ase_exporter.top.view import SECTIONS
+from ase_exporter.top.view import table
 from ase_simulator.replay.file import read_capture
 
 HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
@@ -36,7 +36,7 @@ def figures(given: Frame) -> dict[str, Any]:
     """What must be the same; the cost is that of recording, and not of replaying."""
     return {
         **asdict(given.figures),
-        "cost": None,
+        "own_cpu": None,
         "state": given.diagnosis.state,
         "options": given.evidence and given.evidence.options,
     }
@@ -65,7 +65,7 @@ def test_replayed_figures_equal_those_that_were_shown(storm: tuple[Path, list[Fr
     path, live = storm
     again = replayed(path)
     assert [figures(each) for each in again] == [figures(each) for each in live]
-    assert live[-1].figures.spinlocks and live[-1].figures.spaces
+    assert live[-1].figures.spinlocks and live[-1].figures.space
     assert [sessions(each) for each in again] == [sessions(each) for each in live]
     assert any(each.blocked_by for each in sessions(live[-1]))
     assert [each.sample.at for each in again] == pytest.approx([each.sample.at for each in live], abs=0.01)
@@ -110,10 +110,10 @@ def test_a_capture_of_the_other_command_can_be_shown_and_reported_on(tmp_path: P
     path.write_bytes(dump(Capture(capture.header, statements)))
     first, second, third = replayed(path)
     assert first.figures.spinlocks == () and second.figures.spinlocks and third.figures.spinlocks
-    assert third.figures.spaces and third.sample.missing["rep_senders"] == "not recorded"
+    assert third.figures.space and third.sample.missing["rep_senders"] == "not recorded"
     scene = Scene(third, History(), glyphs("ascii"), 100)
     for name in ("sessions", "blocking", "statements"):
-        assert "this recording has no sessions" in SECTIONS[name](scene).empty
+        assert "this recording has no sessions" in table(name, scene).empty
     assert "this recording has no sessions" in recording_report.recording_page(path, catalogue())
     first_scrape = [each for each in statements if each.scrape <= 1]
     path.write_bytes(dump(Capture(replace(capture.header, scrapes=1), first_scrape)))

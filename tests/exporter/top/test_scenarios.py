@@ -76,7 +76,7 @@ def test_the_budget_bounds_what_a_short_interval_costs() -> None:
     with watched("quiet-oltp", interval=1.0, budget=0.000001) as watching:
         watching.time.looked = 0.0001
         shown = list(watching.frames(12, 1.0))[-1]
-    assert shown.figures.cost.budget == 0.000001 and shown.figures.cost.stretched
+    assert shown.sample.budget == 0.000001 and shown.sample.stretched
 
 
 @pytest.mark.parametrize(

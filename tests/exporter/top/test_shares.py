@@ -89,7 +89,9 @@ def test_no_share_exceeds_its_whole(seed: int) -> None:
             continue
         known += 1
         assert 0 <= figures.cpu_busy <= 1
-        assert sum(lock.cpu or 0 for lock in figures.spinlocks) <= figures.cpu_busy + ROUNDING
+        # The table of spinlocks, the line of the CPU and the verdict say the same.
+        assert figures.spinning == each.diagnosis.measures["spinning_share"].value
+        assert sum(lock.cpu or 0 for lock in figures.spinlocks) == pytest.approx(figures.spinning or 0)
         assert sum(lock.engines or 0 for lock in figures.spinlocks) <= server.engines + ROUNDING
         assert figures.spinning is None or figures.spinning <= figures.cpu_busy + ROUNDING
         assert all(0 <= (engine.busy or 0) <= 1 for engine in figures.engines)
