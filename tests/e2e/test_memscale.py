@@ -27,13 +27,14 @@ from tests.exporter.simulated import reading
 from tests.paths import SHARED
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
-from ase_exporter.compare.html import comparison_page
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import server_selector, windows_around
 from ase_exporter.compare.statistics import WindowDifference
+from ase_exporter.compare.view import comparison_view
 from ase_exporter.compare.windows import Span
 from ase_exporter.rules.intervals import adapted
+from ase_exporter.views.page import page
 from ase_simulator.demo import figures
 from ase_simulator.demo.figures import CACHES, published
 
@@ -268,7 +269,7 @@ def test_series_one_gained_137_percent_which_is_236_percent_of_before(
     gain = row(comparisons["series 1"], "throughput_per_cpu_unit").against_first[0]
     assert gain is not None
     assert gain.relative == pytest.approx(1.365, abs=0.001)
-    assert re.search(r"\+136\.5% \(x2\.36\) better", comparison_page(comparisons["series 1"]))
+    assert re.search(r"\+136\.5% \(x2\.36\) better", page(comparison_view(comparisons["series 1"])))
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,12 @@ from ase_exporter.config import Auth, Scrape, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_exporter.sysmon.difference import changes, configuration_changes, headline_changes
-from ase_exporter.sysmon.findings import obstacles, pair_findings
+from ase_exporter.sysmon.difference import headline_changes
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.terminal import print_comparison
+from ase_exporter.sysmon.view import difference_view
+from ase_exporter.views.terminal import print_view
 from ase_simulator.model.scenario import load_scenario
 from ase_simulator.model.server import SimulatedServer
 from ase_simulator.server import Listener
@@ -191,15 +191,7 @@ def test_the_first_screen_of_a_diff_tells_contention_cpu_and_throughput(
     """The baseline, and the run with all features of the first series."""
     monkeypatch.setenv("COLUMNS", str(SCREEN[0]))
     sides = windows[0].report, windows[1].report
-    found = changes(*sides)
-    print_comparison(
-        *sides,
-        found[:20],
-        len(found),
-        warnings=obstacles(*sides),
-        findings=pair_findings(*sides),
-        configuration=configuration_changes(*sides),
-    )
+    print_view(difference_view(*sides, 20))
     lines = capsys.readouterr().out.splitlines()[: SCREEN[1]]
     assert all(len(line) <= SCREEN[0] for line in lines)
     shown = {}

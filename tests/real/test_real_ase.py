@@ -23,11 +23,12 @@ from ase_exporter.capture.privacy import system_names, vocabulary
 from ase_exporter.catalogue import ServerFacts, load_catalogue, plan, read_facts
 from ase_exporter.catalogue.differences import type_mismatches
 from ase_exporter.catalogue.facts import unavailable_reason
-from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck
+from ase_exporter.checks.view import check_view
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample
+from ase_exporter.views.terminal import print_view
 from ase_simulator.schema.catalog import catalog
 
 CATALOGUE, _ = load_catalogue()
@@ -68,7 +69,7 @@ def test_a_real_ase_is_given() -> None:
 
 def test_check_explains_everything(server: ase.Server, capsys: pytest.CaptureFixture[str]) -> None:
     by_default = check(server, everything=False).report()
-    print_check(by_default)
+    print_view(check_view(by_default))
     server.write("check.txt", capsys.readouterr().out)
     assert by_default.is_good, by_default
     whole = check(server, everything=True).report()

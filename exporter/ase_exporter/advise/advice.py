@@ -17,12 +17,12 @@ from ase_exporter.advise.remedies import (
     cause_step,
     matters,
     remedies,
-    size_text,
 )
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN, Diagnosis, Finding
 from ase_exporter.untrusted.encoders import is_writable, sql_literal
+from ase_exporter.views.figures import size
 
 Severity = Literal["severe", "hot", "busy", "quiet"]
 
@@ -222,9 +222,9 @@ def _too_large(step: AdviceStep, evidence: Evidence) -> str:
     """Why there is no memory for a step, or ''."""
     free = evidence.free_bytes
     if free is None and step.memory >= _NOTICED_BYTES:
-        return f"it needs {size_text(step.memory)}, and how much is free below max memory is not known"
+        return f"it needs {size(step.memory)}, and how much is free below max memory is not known"
     if free is not None and step.memory > free:
-        return f"it needs {size_text(step.memory)}, and {size_text(free)} are free below max memory"
+        return f"it needs {size(step.memory)}, and {size(free)} are free below max memory"
     return ""
 
 
@@ -270,7 +270,7 @@ def _reduce_cache_contention(
 ) -> tuple[str, AdviceStep | None]:
     """More partitions until the target is reached, then separate caches for the objects that relink most."""
     strategy = "relaxed" if cache.relaxed else "strict"
-    current = f"{cache.partitions} partitions, {strategy} LRU, {size_text(cache.size_bytes)}"
+    current = f"{cache.partitions} partitions, {strategy} LRU, {size(cache.size_bytes)}"
     pool_bytes = limits.pool_pages * evidence.page_size
     most = min(
         limits.max_partitions,
@@ -284,7 +284,7 @@ def _reduce_cache_contention(
         return current, separate_hot_tables(cache, evidence, limits)
     why = (
         f"{wanted} partitions instead of {cache.partitions}: a power of two up to {limits.max_partitions},"
-        f" with at least {size_text(pool_bytes)} of each pool in each partition"
+        f" with at least {size(pool_bytes)} of each pool in each partition"
     )
     statement = f"exec sp_cacheconfig {sql_literal(cache.name)}, 'cache_partition={wanted}'"
     return current, AdviceStep((statement,), why, restart=True)

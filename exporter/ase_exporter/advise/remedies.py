@@ -17,6 +17,7 @@ from ase_exporter.diagnosis.catalogue import Bounds, Limit, threshold
 from ase_exporter.diagnosis.diagnose import Finding, Subject
 from ase_exporter.diagnosis.measures import Measures
 from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
+from ase_exporter.views.figures import shown, size
 
 _FILE = Path(__file__).with_name("remedies.yaml")
 
@@ -191,7 +192,7 @@ class AdviceStep:
             ("a restart", self.restart),
             ("single-user mode", self.single_user),
             ("locked tables, read from disk again", self.locks),
-            (f"{size_text(self.memory)} of memory", self.memory > 0),
+            (f"{size(self.memory)} of memory", self.memory > 0),
             (self.costs, bool(self.costs)),
         ]
         return ", ".join(name for name, applies in parts if applies) or "nothing: it takes effect at once"
@@ -200,7 +201,7 @@ class AdviceStep:
     def ceiling(self) -> str:
         """What can be gained at most, in words: all the time that what it eases explains."""
         if self.share is not None:
-            most = f"at most {self.share:.1%} of session time"
+            most = f"at most {shown(self.share, 'ratio')} of session time"
         elif self.engines:
             most = f"at most {self.engines:.1f} engines, which spin"
         else:
@@ -254,14 +255,6 @@ def _names(subject: Subject | None) -> dict[str, str]:
     if subject.kind == "table" and table and " " not in table:
         found["table"] = f"{sql_identifier(database)}..{sql_identifier(table)}"
     return found
-
-
-def size_text(count: float) -> str:
-    """A number of bytes for people."""
-    for unit, size in (("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count:,.0f} bytes"
 
 
 def matters(grabs: float, engines: float) -> bool:

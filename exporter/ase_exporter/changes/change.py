@@ -3,12 +3,12 @@
 import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 
 from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, shorten
+from ase_exporter.views.figures import UNKNOWN, iso
 
 HOST = "host"
 ANNOTATION = "annotation"
@@ -71,7 +71,7 @@ class Change:
         if self.who:
             text += f", by {self.who}"
         if self.not_before is not None:
-            text += f" (seen at {utc_text(self.at)}, not yet at {utc_text(self.not_before)})"
+            text += f" (seen at {iso(self.at)}, not yet at {iso(self.not_before)})"
         return text
 
     @property
@@ -121,19 +121,11 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def utc_text(at: float) -> str:
-    """A Unix time as text, in UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def checked(fields: object) -> Change:
     """The change that a file or another exporter tells of. Raises ValueError, also for times that cannot be shown."""
     change = msgspec.convert(fields, Change)
-    try:
-        for at in (change.at, change.end, change.not_before):
-            utc_text(at or 0.0)
-    except (OverflowError, OSError) as error:
-        raise ValueError(str(error)) from None
+    if any(iso(at) == UNKNOWN for at in (change.at, change.end or 0.0, change.not_before or 0.0)):
+        raise ValueError("a time that no calendar has")
     return change
 
 

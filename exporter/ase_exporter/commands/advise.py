@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from ase_exporter import logs
-from ase_exporter.advise import report
 from ase_exporter.advise.advice import advise as weigh
+from ase_exporter.advise.view import advice_view
 from ase_exporter.commands.options import choose_target, load_config, progress_bar
 from ase_exporter.top.feed import gather
-from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.views.terminal import print_view
 
 
 def advise(
@@ -23,4 +23,4 @@ def advise(
     with progress_bar() as bar:
         bar.add_task(f"Watching {chosen.name} for {seconds:g} s", total=None)
         evidence = gather(loaded, chosen, seconds)
-    PlainConsole().print(report.terminal(weigh(evidence)))
+    print_view(advice_view(weigh(evidence)))

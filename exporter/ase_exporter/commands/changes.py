@@ -3,16 +3,18 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from ase_exporter.changes.change import ANNOTATION, HOST, checked, utc_text
+from ase_exporter.changes.change import ANNOTATION, HOST, Change, checked
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.store import read_history
 from ase_exporter.commands.options import DEFAULT_URL
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
-from ase_exporter.untrusted.terminal import PlainConsole, WordTable
+from ase_exporter.views.figures import duration, moment
+from ase_exporter.views.terminal import print_view
+from ase_exporter.views.view import Column, Table, View
 
 Format = Literal["table", "json"]
 
@@ -41,7 +43,7 @@ def changes(
     }
     wanted = parse_filter(words, limit)
     if state_directory is not None:
-        found = [change.json() for change in read_history(state_directory, wanted)]
+        found = read_history(state_directory, wanted)
     else:
         # Relative times are resolved here, so that "2h" counts from the user's clock.
         query = {name: word for name, word in words.items() if word} | {"format": "json"}
@@ -53,34 +55,30 @@ def changes(
         exporter = ExporterClient(url, exporter_user, password_file, ca_file)
         try:
             answer = load_json(exporter.request("GET", "/changes", params=query))
-            found = [checked(each).json() for each in answer]
+            found = [checked(each) for each in answer]
         except (ValueError, TypeError):
             raise UserError(f"--url {without_credentials(url)}: not an answer of ase-exporter") from None
-    _print(found, form)
+    if form == "json":
+        print(json.dumps([change.json() for change in found], indent=2, ensure_ascii=False))
+    else:
+        print_view(changes_view(found))
 
 
-def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
-    if output == "json":
-        print(json.dumps(found, indent=2, ensure_ascii=False))
-        return
-    print_table(found)
+def changes_view(found: Sequence[Change]) -> View:
+    """Changes, each as a time and a text."""
+    columns = [Column("When (UTC)", whole=True), Column("Change")]
+    rows = [(_when(change), _what(change)) for change in found]
+    return View("Changes", [Table(columns, rows, empty="No changes found.")])
 
 
-def _target(change: dict[str, Any]) -> str:
-    return str(change["target"]) or ("" if change["kind"] == ANNOTATION else HOST)
+def _when(change: Change) -> str:
+    lasted = "" if change.end is None else f" +{duration(change.end - change.at)}"
+    return moment(change.at) + lasted
 
 
-def print_table(found: Sequence[dict[str, Any]]) -> None:
-    """Print changes, each as a time and a text."""
-    rows = []
-    for change in found:
-        when = utc_text(change["at"]).replace("T", " ").removesuffix("Z")
-        if change["end"] is not None:
-            when += f" +{change['end'] - change['at']:.0f}s"
-        words = [_target(change), change["kind"], change["name"], *(f"#{tag}" for tag in change["tags"])]
-        values = (
-            f": {change['old'] or '-'} -> {change['new'] or '-'}" if change["old"] or change["new"] else ""
-        )
-        who = f" ({change['who']})" if change["who"] else ""
-        rows.append((when, " ".join(filter(None, words)) + values + who))
-    PlainConsole().print(WordTable(("When (UTC)", "Change"), rows) if rows else "No changes found.")
+def _what(change: Change) -> str:
+    target = change.target or ("" if change.kind == ANNOTATION else HOST)
+    words = [target, change.kind, change.name, *(f"#{tag}" for tag in change.tags)]
+    values = f": {change.old or '-'} -> {change.new or '-'}" if change.old or change.new else ""
+    who = f" ({change.who})" if change.who else ""
+    return " ".join(filter(None, words)) + values + who

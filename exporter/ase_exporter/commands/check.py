@@ -8,13 +8,14 @@ import typer
 from ase_exporter import config
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.checks.capture_report import capture_report
-from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.exposures import open_files_and_logins
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
+from ase_exporter.checks.view import check_view
 from ase_exporter.commands.options import choose_targets, config_path, end_if_stuck
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.views.terminal import print_view
 
 # Targets that are checked at the same time.
 _MAX_PARALLEL = 8
@@ -68,7 +69,7 @@ def check(
             if isinstance(report, str):
                 print(report)
             elif isinstance(report, TargetReport):
-                print_check(report)
+                print_view(check_view(report))
     if not sql:
         _print_exposures(loaded, config_file)
     if lines := [line for each in reports if isinstance(each, UserError) for line in each.lines]:

@@ -1,19 +1,16 @@
 """`ase-exporter compare`: one server before and after a change, or over several runs."""
 
-import io
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ase_exporter.commands.options import progress_bar, require, write_output
 from ase_exporter.errors import UserError
-from ase_exporter.untrusted.terminal import PlainConsole
-
-if TYPE_CHECKING:
-    from ase_exporter.compare.comparison import Comparison
+from ase_exporter.views import terminal
+from ase_exporter.views.page import page
+from ase_exporter.views.plain import as_json
 
 Format = Literal["terminal", "json", "html"]
-
-FILE_WIDTH = 80
 
 
 def compare(
@@ -35,8 +32,8 @@ def compare(
     if form == "html" and output is None:
         raise UserError("--format html: expected a file with --output")
     require("numpy", "compare", "compare needs numpy")
-    from ase_exporter.compare.report import terminal
     from ase_exporter.compare.request import Request, answer
+    from ase_exporter.compare.view import comparison_view
 
     request = Request(
         prometheus=prometheus,
@@ -57,25 +54,18 @@ def compare(
             request,
             lambda title, done, total: bar.update(task, description=title, completed=done, total=total),
         )
+    view = comparison_view(result, everything=everything)
     if form == "terminal" and output is None:
-        PlainConsole().print(terminal(result, everything=everything))
-    elif output is None:
-        print(as_text(result, form), end="")
-    else:
-        write_output(output, as_text(result, form, everything=everything))
-
-
-def as_text(result: "Comparison", form: Format, *, everything: bool = False) -> str:
-    """The comparison in a format. everything: as text, also the measures without evidence of a difference."""
-    from ase_exporter.compare.html import comparison_page
-    from ase_exporter.compare.report import as_json, terminal
-
+        terminal.print_view(view)
+        return
     match form:
         case "terminal":
-            text = io.StringIO()
-            PlainConsole(file=text, width=FILE_WIDTH).print(terminal(result, everything=everything))
-            return text.getvalue()
+            text = terminal.text(view)
         case "json":
-            return as_json(result)
+            text = json.dumps(as_json(view), indent=2, allow_nan=False) + "\n"
         case "html":
-            return comparison_page(result)
+            text = page(view)
+    if output is None:
+        print(text, end="")
+    else:
+        write_output(output, text)

@@ -7,7 +7,9 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import progress_bar, require, write_output
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
-from ase_exporter.top.recording_report import recording_page
+from ase_exporter.top.recording_report import recording_view
+from ase_exporter.views.page import page
+from ase_exporter.views.view import View
 
 
 def report(
@@ -24,7 +26,7 @@ def report(
     if recording:
         if target or fleet:
             raise UserError("--recording: is read alone; expected neither --target nor --fleet")
-        _write(output, recording_page(recording, load_catalogue()[0]))
+        _write(output, recording_view(recording, load_catalogue()[0]))
         return
     if not prometheus:
         raise UserError("expected --prometheus URL or --recording FILE")
@@ -32,20 +34,22 @@ def report(
         raise UserError("expected one of --target and --fleet")
     require("numpy", "compare", "report needs numpy")
     from ase_exporter.report.fleet import read_fleet
-    from ase_exporter.report.html import fleet_page, report_page
+    from ase_exporter.report.fleet_view import fleet_view
     from ase_exporter.report.period import Range
     from ase_exporter.report.server_report import read_report
+    from ase_exporter.report.view import report_view
 
     period, now = Range(last, start, end), time.time()
     with Prometheus(prometheus) as server, progress_bar() as bar:
         bar.add_task("Querying Prometheus", total=None)
         if target:
-            page = report_page(read_report(server, target, period, now, selector))
+            view = report_view(read_report(server, target, period, now, selector))
         else:
-            page = fleet_page(read_fleet(server, period, now, selector))
-    _write(output, page, f", {server.requests} queries")
+            view = fleet_view(read_fleet(server, period, now, selector))
+    _write(output, view, f", {server.requests} queries")
 
 
-def _write(output: Path, page: str, more: str = "") -> None:
-    write_output(output, page)
-    print(f"{output}: {len(page.encode()) / 1024:,.0f} KB{more}")
+def _write(output: Path, view: View, more: str = "") -> None:
+    written = page(view)
+    write_output(output, written)
+    print(f"{output}: {len(written.encode()) / 1024:,.0f} KB{more}")

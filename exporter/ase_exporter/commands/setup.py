@@ -19,13 +19,14 @@ from ase_exporter import assets, config
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
+from ase_exporter.checks.view import check_view
 from ase_exporter.commands.assets import rule_texts, shipped_files
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
+from ase_exporter.views.terminal import print_view
 
 _SECONDS = 30.0
 _LOGIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,29}")
@@ -54,7 +55,7 @@ def setup(
         user = user or os.environ.get("ASE_USER") or "ase_exporter"
         auth = Auth(user=user, password=_password(user, secret, new=password, own=password_file is None))
     report = _check(server, auth)
-    print_check(report)
+    print_view(check_view(report))
     print()
     addition = "" if is_known else _addition(server, auth.user, secret)
     groups = _generated(folder, interval)

@@ -13,13 +13,13 @@ from ase_exporter.commands.options import choose_target, load_config, progress_b
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
-from ase_exporter.sysmon.difference import changes, configuration_changes
-from ase_exporter.sysmon.findings import obstacles, pair_findings
-from ase_exporter.sysmon.json_form import as_json
+from ase_exporter.sysmon.json_form import report_json
 from ase_exporter.sysmon.report import reports_of
 from ase_exporter.sysmon.runner import SampleError, print_sample, read_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.terminal import completeness, print_comparison, print_report
+from ase_exporter.sysmon.view import completeness, difference_view, report_view
+from ase_exporter.views.plain import as_json
+from ase_exporter.views.terminal import print_view
 
 Format = Literal["table", "json"]
 
@@ -40,23 +40,11 @@ def parse(files: list[str], form: Format = "table") -> None:
 
 def diff(before: str, after: str, top: int = 25, form: Format = "table") -> None:
     old, new = _only(before), _only(after)
-    everything = changes(old, new)
-    shown = everything[:top] if top else everything
-    findings, configuration = pair_findings(old, new), configuration_changes(old, new)
+    view = difference_view(old, new, top)
     if form == "json":
-        fields = ("section", "name", "measure", "before", "after", "weight")
-        listed = [{field: getattr(change, field) for field in fields} for change in shown]
-        print(json.dumps({"findings": findings, "configuration": configuration, "changes": listed}, indent=2))
+        print(json.dumps(as_json(view), indent=2))
     else:
-        print_comparison(
-            old,
-            new,
-            shown,
-            len(everything),
-            warnings=obstacles(old, new),
-            findings=findings,
-            configuration=configuration,
-        )
+        print_view(view)
     incomplete = [_is_incomplete(name, report) for name, report in ((before, old), (after, new))]
     if any(incomplete):
         raise typer.Exit(2)
@@ -111,9 +99,9 @@ def _only(name: str) -> Report:
 
 def _print_one(report: Report, form: Format) -> None:
     if form == "json":
-        print(json.dumps(as_json(report), ensure_ascii=False))
+        print(json.dumps(report_json(report), ensure_ascii=False))
     else:
-        print_report(report)
+        print_view(report_view(report))
 
 
 def _is_incomplete(name: str, report: Report) -> bool:

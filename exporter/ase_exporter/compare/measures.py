@@ -15,6 +15,7 @@ from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.views.figures import shown
 
 Unit = Literal["ratio", "per_second", "count", "seconds", "plain"]
 
@@ -45,30 +46,15 @@ class Measure(Strict):
         """The query by whose values `top` rows are chosen; '' if all rows are kept."""
         return _fill(self.rank or "", selector, seconds)
 
-    def show(self, value: float) -> str:
-        """A value as reports print it."""
-        if self.unit == "ratio":
-            return f"{value * 100:.2f} %"
-        return f"{value:{_digits(value)}}"
-
-    def show_difference(self, value: float) -> str:
-        """A difference as reports print it; ratios differ by percentage points."""
-        if self.unit == "ratio":
-            return f"{value * 100:+.2f} pp"
-        return f"{value:+{_digits(value)}}"
+    def show(self, value: float | None, sign: str = "") -> str:
+        """A value as reports print it. sign: "+" for a difference."""
+        return shown(value, self.unit, digits=4, sign=sign)
 
 
 @cache
 def measures() -> Mapping[str, Measure]:
     """All measures by key, in the order of the file."""
     return yaml_files.load_shipped(_FILE, dict[str, Measure])
-
-
-def _digits(value: float) -> str:
-    """The format of a number: three digits or more, so that small ones beside large ones have as many."""
-    if value and abs(value) < 1:
-        return "#.3g"
-    return ",.2f" if 1 <= abs(value) < 10 else ",.1f"
 
 
 def _fill(query: str, selector: str, seconds: float) -> str:

@@ -7,8 +7,9 @@ from typing import Literal
 
 from ase_exporter.diagnosis.account import Account, account_of
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, Bounds, FindingDefinition, catalogue, threshold
-from ase_exporter.diagnosis.measures import Measure, Measures, Readings, read_measures, shown, wait_seconds
+from ase_exporter.diagnosis.measures import Measure, Measures, Readings, read_measures, wait_seconds
 from ase_exporter.sessions.blocking import chain_heads
+from ase_exporter.views.figures import shown
 
 Level = Literal["bad", "warn", "good", "none"]
 Confidence = Literal["high", "medium", "low"]

@@ -1,11 +1,13 @@
 """The load profile: what a server does in each second and in each transaction, from its counters. Pure."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ase_exporter.config import yaml_files
+from ase_exporter.views.figures import shown
+from ase_exporter.views.view import Column, Section, Table
 
 # Rows of each table of a report.
 MAX_ROWS = 15
@@ -58,3 +60,19 @@ def mean_by_name(found: Iterable[Mapping[str, float]]) -> list[tuple[str, float]
 def ranked(found: Mapping[str, float]) -> list[tuple[str, float]]:
     """The largest values by name."""
     return sorted(found.items(), key=lambda row: -row[1])[:MAX_ROWS]
+
+
+def load_section(rows: Iterable[LoadRow]) -> Section:
+    """The load as a section of a report."""
+    columns = [Column(""), Column("per second", figures=True), Column("per transaction", figures=True)]
+    cells = [(each.title, shown(each.per_second), shown(each.per_transaction)) for each in rows]
+    return Section("Load", [Table(columns, cells)])
+
+
+def ranked_section(
+    title: str, what: str, unit: str, rows: Sequence[tuple[str, float]], reason: str = ""
+) -> Section:
+    """The largest values by name. what, unit: titles of both columns. reason: why it is not known, '' if it is."""
+    columns = [Column(what), Column(unit, figures=True)]
+    empty = f"Not known: {reason}." if reason else "None."
+    return Section(title, [Table(columns, [(name, shown(value)) for name, value in rows], empty=empty)])

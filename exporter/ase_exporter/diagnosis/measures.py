@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit, catalogue, threshold
 from ase_exporter.rules.parameters import parameters
+from ase_exporter.views.figures import shown
 
 Labels = Mapping[str, str]
 Rows = Sequence[tuple[Labels, float]]
@@ -86,17 +87,6 @@ def wait_seconds(readings: Readings) -> tuple[dict[str, float], str]:
         if part is not None:
             found[part] += rate
     return found, ""
-
-
-def shown(value: float, unit: Unit) -> str:
-    """A value of a unit for people."""
-    if unit == "ratio":
-        return f"{value:.1%}"
-    if unit == "seconds":
-        if value < 1:
-            return f"{value * 1000:.3g} ms"
-        return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def _grown(name: str, definition: MeasureDefinition, now: Measure, baseline: Mapping[str, float]) -> Measure:

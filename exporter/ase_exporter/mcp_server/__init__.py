@@ -1,4 +1,5 @@
-"""A server of the Model Context Protocol for assistants: figures, changes, comparisons and advice, read-only.
+"""A server of the Model Context Protocol for assistants: diagnosis, sessions, changes, comparisons, advice; read-only.
 
-`tools` lists what can be asked, `server` speaks the protocol, `inputs` and `answers` are the schemas.
+`answers` has a function for each tool and `inputs` their arguments; `tools` lists them, `server` speaks the protocol,
+and `privacy` encodes what leaves it.
 """

@@ -1,5 +1,6 @@
 """Speaks the Model Context Protocol on standard input and output."""
 
+import json
 import logging
 from importlib.metadata import version
 from typing import Any
@@ -12,9 +13,11 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server.answers import Failed, ToolAnswer
+from ase_exporter.mcp_server.answers import Answer
+from ase_exporter.mcp_server.privacy import encoded
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
+from ase_exporter.views.view import Quoting
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +59,7 @@ def make_server(sources: Sources) -> Server[Any]:
             # What it says may hold anything, so it stays in the log.
             log.exception("tool %s", tool.name)
             return _failed(f"{tool.name}: internal error; the log on standard error has it")
-        structured = answer.model_dump(mode="json", by_alias=True)
-        return types.CallToolResult(content=_content(answer), structured_content=structured)
+        return types.CallToolResult(content=_content(answer), structured_content=answer)
 
     return Server(
         NAME,
@@ -101,10 +103,11 @@ def _parse_error() -> SessionMessage:
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error))
 
 
-def _content(answer: ToolAnswer) -> list[types.ContentBlock]:
-    return [types.TextContent(type="text", text=answer.model_dump_json(by_alias=True))]
+def _content(answer: Answer) -> list[types.ContentBlock]:
+    return [types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False, allow_nan=False))]
 
 
 def _failed(reason: str) -> types.CallToolResult:
-    failed = Failed.of(error=" ".join(reason.split())[:_MAX_ERROR])
+    """Why there is no answer. It may repeat what Prometheus or the exporter says."""
+    failed = encoded({"error": Quoting(" ".join(reason.split())[:_MAX_ERROR])})
     return types.CallToolResult(content=_content(failed), is_error=True)

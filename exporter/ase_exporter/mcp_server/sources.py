@@ -2,19 +2,23 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import read_coverage
-from ase_exporter.compare.marks import marks_from_exporter, with_restarts
+from ase_exporter.compare.marks import ask_exporter, marks_from_exporter, with_restarts
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
-from ase_exporter.mcp_server.answers import Certainty
+from ase_exporter.config.times import moment_option
+from ase_exporter.errors import UserError
+from ase_exporter.mcp_server import inputs
+from ase_exporter.views.figures import shown
+from ase_exporter.views.view import Foreign
 
 # Limits of one call of a tool.
-REQUEST_SECONDS = 20.0
-CALL_SECONDS = 60.0
-MAX_BYTES = 16 * 2**20
+REQUEST_SECONDS, CALL_SECONDS, MAX_BYTES = 20.0, 60.0, 16 * 2**20
+MAX_RANGE = 31 * 86400.0
 # Share of a window below which its gaps are worth a note.
 MIN_COVERAGE = 0.9
 
@@ -32,18 +36,37 @@ class Sources:
         deadline = time.monotonic() + CALL_SECONDS
         return Prometheus(self.prometheus, timeout=REQUEST_SECONDS, max_bytes=MAX_BYTES, deadline=deadline)
 
+    def window(self, arguments: inputs.Window) -> tuple[str, Span]:
+        """Label matchers and window of a call. Raises UserError for bad times and windows over 31 days."""
+        start, end, now = arguments.start, arguments.end, time.time()
+        span = Span(f"{start}..{end}", moment_option("start", start, now), moment_option("end", end, now))
+        if not 0 < span.seconds <= MAX_RANGE:
+            raise UserError("end: expected a time after the start, within 31 days of it")
+        return server_selector(arguments.server, self.selector), span
+
     def changes(self, prometheus: Prometheus, server: str, start: float, end: float) -> list[Change]:
         """The changes of a server between two Unix times, in order of time."""
-        found = None
-        if self.exporter:
-            kept = marks_from_exporter(self.exporter, server)
-            found = [mark for mark in kept if start <= mark.at <= end]
+        known = marks_from_exporter(self.exporter, server) if self.exporter else None
+        found = None if known is None else [mark for mark in known if start <= mark.at <= end]
         selector = server_selector(server, self.selector)
         return with_restarts(prometheus, selector, start, end, time.time(), found)
 
+    def configured(self) -> set[str]:
+        """The servers that the exporter is configured to scrape."""
+        if self.exporter is None:
+            return set()
+        try:
+            return {
+                str(name)
+                for entry in ask_exporter(self.exporter, "/targets", {})
+                for name in entry["targets"]
+            }
+        except (KeyError, TypeError):
+            raise UserError("--exporter: not an answer of ase-exporter to /targets") from None
 
-def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float | None = None) -> Certainty:
-    """The scrapes of a server in a window, and what is wrong with them.
+
+def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float | None) -> dict[str, Any]:
+    """How sure an answer is: the scrapes of a server in a window, and what is wrong with them.
 
     covered: seconds of the part of the window that figures are of, if that is known.
     """
@@ -55,12 +78,12 @@ def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float 
     if coverage is None:
         notes.append("fewer than two scrapes in the window")
     elif coverage < MIN_COVERAGE:
-        notes.append(f"gaps: the server was scraped in {coverage:.0%} of the window")
+        notes.append(f"gaps: the server was scraped in {shown(coverage, 'ratio')} of the window")
     if covered is not None and covered < span.seconds - 1:
         notes.append(f"figures are of {covered:.0f} s of the window, which were scraped without a gap")
-    return Certainty(
-        scrapes=len(times),
-        coverage=None if coverage is None else round(coverage, 3),
-        newest_age_seconds=round(span.end - float(times[-1]), 1) if len(times) else None,
-        notes=notes,
-    )
+    return {
+        "scrapes": len(times),
+        "coverage": None if coverage is None else round(coverage, 3),
+        "newest_age_seconds": round(span.end - float(times[-1]), 1) if len(times) else None,
+        "notes": [*map(Foreign, notes)],
+    }

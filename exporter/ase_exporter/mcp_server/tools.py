@@ -8,8 +8,9 @@ from mcp import types
 from pydantic import ValidationError
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import history, inputs, live, overview
-from ase_exporter.mcp_server.answers import ToolAnswer
+from ase_exporter.mcp_server import answers, inputs
+from ase_exporter.mcp_server.answers import Answer
+from ase_exporter.mcp_server.privacy import encoded
 from ase_exporter.mcp_server.sources import Sources
 
 # An unknown argument's name is the caller's text.
@@ -17,34 +18,31 @@ _MAX_PLACE = 60
 
 
 class Tool:
-    """One tool. run: takes the sources and valid arguments, returns an `answer`, raises UserError."""
+    """One tool. run: takes the sources and valid arguments, returns an answer, raises UserError."""
 
-    def __init__(self, run: Callable[[Sources, Any], ToolAnswer]) -> None:
-        types_of = get_type_hints(run)
+    def __init__(self, run: Callable[[Sources, Any], Answer]) -> None:
         self.run = run
         self.name = run.__name__
-        self.arguments: type[inputs.Arguments] = types_of["arguments"]
-        self.answer: type[ToolAnswer] = types_of["return"]
+        self.arguments: type[inputs.Arguments] = get_type_hints(run)["arguments"]
 
     def described(self) -> types.Tool:
         return types.Tool(
             name=self.name,
             description=inspect.getdoc(self.run),
             input_schema=self.arguments.model_json_schema(),
-            output_schema=self.answer.model_json_schema(mode="serialization"),
             annotations=types.ToolAnnotations(
                 read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
             ),
         )
 
-    def call(self, sources: Sources, arguments: object) -> ToolAnswer:
-        """Check the arguments and run. Raises UserError with one line."""
+    def call(self, sources: Sources, arguments: object) -> Answer:
+        """Check the arguments and run; the answer as it leaves. Raises UserError with one line."""
         try:
             valid = self.arguments.model_validate({} if arguments is None else arguments)
         except ValidationError as error:
             raise UserError(f"{self.name}: {_one_line(error)}") from None
         try:
-            return self.run(sources, valid)
+            return encoded(self.run(sources, valid))
         except UserError as error:
             # The functions behind the tools are those of commands, whose errors name options.
             raise UserError(f"{self.name}: {str(error).removeprefix('--')}") from error
@@ -53,12 +51,12 @@ class Tool:
 TOOLS = {
     run.__name__: Tool(run)
     for run in (
-        overview.servers,
-        overview.diagnose,
-        live.sessions,
-        history.changes,
-        history.compare,
-        overview.advise,
+        answers.servers,
+        answers.diagnose,
+        answers.sessions,
+        answers.changes,
+        answers.compare,
+        answers.advise,
     )
 }
 

@@ -10,8 +10,8 @@ import numpy as np
 from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Level
-from ase_exporter.pages.text import as_count, as_duration
 from ase_exporter.report.period import Period
+from ase_exporter.views.figures import counted, duration
 
 # How bad a period was, the worst first. none: too little is recorded of the server.
 WORST_FIRST: tuple[Level, ...] = ("bad", "warn", "none", "good")
@@ -127,8 +127,8 @@ def told(alerts: Sequence[AlertHistory], *, recorded: bool) -> str:
     if not urgent:
         return "no alert fired" if recorded else "alerts are not known"
     worst, firing = urgent[0], len({alert.name for alert in urgent if alert.firing})
-    number = as_count(len({alert.name for alert in urgent}), "alert")
-    text = f"{number} fired, {worst.name} ({worst.severity}) for {as_duration(worst.seconds)}"
+    number = counted(len({alert.name for alert in urgent}), "alert")
+    text = f"{number} fired, {worst.name} ({worst.severity}) for {duration(worst.seconds)}"
     return f"{text}, {firing} still firing" if firing else text
 
 

@@ -14,7 +14,6 @@ from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Diagnosis, Level
 from ase_exporter.diagnosis.load_profile import LoadRow
 from ase_exporter.errors import UserError
-from ase_exporter.pages.text import as_count, as_duration, as_minute
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded, level_with, told
 from ase_exporter.report.diagnosing import diagnose_window, found_by_span
 from ase_exporter.report.effects import Effect, judge, read_changes
@@ -34,6 +33,7 @@ from ase_exporter.report.history import (
 from ase_exporter.report.period import Period, Range
 from ase_exporter.report.profile import ProfileReader, ProfileTable, empty_tables
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
+from ase_exporter.views.figures import counted, duration, minute
 
 WORST_HOURS = 8
 # Findings of the worst hour that the verdict tells.
@@ -93,7 +93,7 @@ class ServerReport:
     @property
     def verdict(self) -> str:
         """What matters most, in one sentence."""
-        parts = [f"{self.name}, worst hour from {as_minute(self.worst[0].start)}: {self.diagnosis.sentence}"]
+        parts = [f"{self.name}, worst hour from {minute(self.worst[0].start)}: {self.diagnosis.sentence}"]
         parts += [f"also {each.word}: {each.text}" for each in self.diagnosis.findings[1:MAX_FINDINGS]]
         if self.diagnosis.not_judged:
             parts.append(self.diagnosis.not_judged)
@@ -101,13 +101,13 @@ class ServerReport:
             number = sum(len(effect.marks) for effect in self.effects)
             count = Counter(effect.outcome for effect in self.effects)
             outcomes = ", ".join(f"{count[outcome]} {outcome}" for outcome in count)
-            parts.append(f"{as_count(number, 'change')} ({outcomes})")
+            parts.append(f"{counted(number, 'change')} ({outcomes})")
         parts.append(told(self.alerts, recorded=self.alerts_recorded))
         if self.forecasts.full:
             first = self.forecasts.full[0]
-            parts.append(f"{first.name} will be full in {as_duration(first.seconds)}")
+            parts.append(f"{first.name} will be full in {duration(first.seconds)}")
         if self.missing:
-            parts.append(f"data are missing for {as_duration(self.missing)}")
+            parts.append(f"data are missing for {duration(self.missing)}")
         return "; ".join(parts) + "."
 
     @property

@@ -5,7 +5,8 @@ from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.sysmon.difference import headline_changes, weight_of
 from ase_exporter.sysmon.metrics import cleared_counters, headline_values
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.summary import engines, figure_text, version_of
+from ase_exporter.sysmon.summary import engines, version_of
+from ase_exporter.views.figures import shown
 
 # Headlines of which more is better or worse: first what users feel, then others of which more is better.
 _EFFECTS, _HIGHER = 2, 3
@@ -85,7 +86,9 @@ def _headline_sentences(before: Report, after: Report) -> list[str]:
             continue
         weight = weight_of(change.before, change.after, change.unit == "%")
         better = (change.after > change.before) == (place < _HIGHER)
-        texts = " -> ".join(figure_text(value, change.unit) for value in (change.before, change.after))
+        texts = " -> ".join(
+            f"{shown(value, digits=4)} {change.unit}".strip() for value in (change.before, change.after)
+        )
         if weight >= _MIN_WEIGHT:
             said = f"{'better' if better else 'worse'}: {change.name} {texts}"
             judged.append((place >= _EFFECTS, -weight, said))

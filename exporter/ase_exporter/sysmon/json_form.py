@@ -7,7 +7,7 @@ from typing import Any
 from ase_exporter.sysmon.structure import Remark, Report, Row
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def report_json(report: Report) -> dict[str, Any]:
     """The whole report: header, sections with rows and text, errors, warnings; lines as in the file."""
     return {
         "header": {name: _plain(value) for name, value in asdict(report.header).items()},

@@ -33,11 +33,6 @@ def summary(report: Report, everything: bool = False) -> list[Figure]:
     return list(_figures(headline_values(report), everything))
 
 
-def figure_text(value: float, unit: Unit) -> str:
-    """A figure with its unit for people."""
-    return f"{value:,.0f} {unit}".strip() if abs(value) >= 1000 else f"{value:.4g} {unit}".strip()
-
-
 def version_of(report: Report) -> str:
     """Release and operating system of the banner: '16.0 SP04 PL03'."""
     parts = report.header.version.split("/")

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from rich.text import Text
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
-from ase_exporter.advise.report import finding_lines
+from ase_exporter.advise.view import spinlock_parts
 from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.top.figures import Row
 from ase_exporter.top.frames import Frame, Scene, change_flags
 from ase_exporter.top.text import count, duration, percent, size, sparkline
 from ase_exporter.top.view import TREND_FLOOR, contention_trend
+from ase_exporter.views.terminal import texts
 
 # Frames of the sparkline.
 LENGTH = 60
@@ -36,7 +37,7 @@ def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
     if finding is None:
         yield Text("No advice: the server is not known yet.")
         return
-    yield from map(Text, finding_lines(finding))
+    yield from map(Text, texts(spinlock_parts(finding)))
     if not finding.steps or found.spinlock_class == "data_cache":
         yield Text(
             f"Run: ase-exporter advise --target {scene.frame.sample.target}"

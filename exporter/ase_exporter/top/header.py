@@ -7,10 +7,10 @@ from rich.text import Text
 from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
-from ase_exporter.pages.text import as_count
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import STYLES, Scene
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
+from ase_exporter.views.figures import counted
 
 # Findings beside the first, and parts of the account, that are shown.
 MAX_FINDINGS = 3
@@ -149,6 +149,6 @@ def _cost(scene: Scene) -> str:
     else:
         used = f"statements {percent(sample.statement_share)} of the time"
     budget = f", budget {sample.budget:.1%}" if sample.budget is not None else ""
-    slower = f", {as_count(len(sample.stretched), 'part')} read less often" if sample.stretched else ""
+    slower = f", {counted(len(sample.stretched), 'part')} read less often" if sample.stretched else ""
     note = f", {sample.note}" if sample.note else ""
     return f"top itself: {used}{budget}{slower}, every {sample.interval:g} s{note}"

@@ -1,18 +1,32 @@
 """A report on a recording of `top`, in the order of AWR: load, waits, statements, objects, blocking, I/O, space."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ase_exporter.catalogue import Catalogue
-from ase_exporter.diagnosis.load_profile import COUNTERS, MAX_ROWS, load_profile, mean_by_name, ranked
+from ase_exporter.diagnosis.load_profile import (
+    COUNTERS,
+    MAX_ROWS,
+    load_profile,
+    load_section,
+    mean_by_name,
+    ranked,
+    ranked_section,
+)
 from ase_exporter.errors import UserError
-from ase_exporter.pages.render import render
-from ase_exporter.sessions.blocking import blocking_trees
-from ase_exporter.sessions.statements import summed_statements
+from ase_exporter.sessions.blocking import Link, blocking_trees
+from ase_exporter.sessions.session import Snapshot
+from ase_exporter.sessions.statements import StatementCost, summed_statements
+from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.recording import ReplayFeed
 from ase_exporter.top.samples import Sample
+from ase_exporter.views.figures import counted, duration, moment, shown
+from ase_exporter.views.view import Cell, Column, Items, Line, Part, Section, Table, Verdict, View
+
+# Steps of a chain that are indented.
+MAX_DEPTH = 8
 
 
 class _Growth:
@@ -45,40 +59,139 @@ class _Growth:
         return {title: self._grown[title] / seconds for title, seconds in self._seconds.items() if seconds}
 
 
-def recording_page(path: Path, catalogue: Catalogue) -> str:
-    """The report as HTML. Raises UserError for what is no recording, and one in which no server answered twice."""
+def recording_view(path: Path, catalogue: Catalogue) -> View:
+    """The report. Raises UserError for what is no recording, and one in which no server answered twice."""
     frames, failed, rates = read_recording(ReplayFeed(path, catalogue))
     if len(frames) < 2:
         raise UserError(f"--recording {path}: expected two samples or more in which the server answered")
     last = frames[-1]
     worst = max(frames, key=lambda each: each.diagnosis.rank)
-    blocked = max(frames, key=lambda each: each.figures.blocked_processes or 0.0)
     sessions = [each.sample.sessions for each in frames if each.sample.sessions]
     objects = Counter(
         each.object for snapshot in sessions for each in snapshot.sessions if each.active and each.object
     )
-    return render(
-        "recording.html",
-        title=f"{last.sample.target}: recording of ASE {last.sample.version}",
-        first=frames[0].sample.at,
-        last=last,
-        samples=len(frames),
-        failed=failed,
-        worst=worst,
-        words=ranked(Counter(each.diagnosis.word for each in frames)),
-        load=load_profile(rates),
-        account=mean_by_name(each.diagnosis.account.parts for each in frames),
-        transactions=rates.get(COUNTERS[0].title),
-        waits=mean_by_name({wait.event: wait.seconds for wait in each.figures.waits} for each in frames),
-        statements=summed_statements(each.statements for each in sessions)[:MAX_ROWS],
-        objects=[(name, number / len(sessions)) for name, number in ranked(objects)],
-        has_sessions=bool(sessions),
-        blocked=blocked,
-        links=blocking_trees(blocked.sample.sessions.sessions)[:MAX_ROWS] if blocked.sample.sessions else [],
-        unread=next(filter(None, (each.unread for each in sessions)), ""),
-        devices=mean_by_name({device.name: device.ios for device in each.figures.devices} for each in frames),
-        spaces=sorted(last.figures.space, key=lambda each: -each.used)[:MAX_ROWS],
+    words = ranked(Counter(each.diagnosis.word for each in frames))
+    told = ", ".join(f"{word} in {count:.0f}" for word, count in words)
+    more = f"; {failed} more without an answer" if failed else ""
+    samples = (
+        f"{moment(frames[0].sample.at)} to {moment(last.sample.at)} UTC, {counted(len(frames), 'sample')}"
     )
+    devices = ({device.name: device.ios for device in each.figures.devices} for each in frames)
+    waits = ({wait.event: wait.seconds for wait in each.figures.waits} for each in frames)
+    changes = [change.describe() for change in last.sample.changes]
+    missing = [f"{name.replace('_', ' ')} ({why})" for name, why in last.sample.missing.items()]
+    unread = f" Not read: {', '.join(missing)}." if missing else ""
+    none = "there was none, or it was not recorded"
+    return View(
+        f"{last.sample.target}: recording of ASE {last.sample.version}",
+        [
+            Verdict(
+                f"Worst at {moment(worst.sample.at)}: {worst.diagnosis.sentence}. In all samples: {told}.",
+                worst.diagnosis.level,
+            ),
+            Line(f"{samples}{more}."),
+            load_section(load_profile(rates)),
+            _account(
+                mean_by_name(each.diagnosis.account.parts for each in frames), rates.get(COUNTERS[0].title)
+            ),
+            ranked_section("Waits", "event", "seconds per second", mean_by_name(waits), none),
+            _statements(summed_statements(each.statements for each in sessions)[:MAX_ROWS]),
+            ranked_section(
+                "Objects",
+                "object",
+                "active sessions on it, on average",
+                [(name, number / len(sessions)) for name, number in ranked(objects)],
+                none,
+            ),
+            Section("Blocking", [*_blocking(frames, sessions)]),
+            ranked_section("I/O", "device", "I/Os per second", mean_by_name(devices), none),
+            _space(last.figures),
+            Section("Changes", [Items(changes) if changes else Line("None was seen.")]),
+            Line(
+                "Counters are summed from sample to sample. Sessions and objects are those of the moments of the"
+                f" samples. Not in a recording: the error log.{unread}",
+                "method",
+            ),
+        ],
+    )
+
+
+def _account(parts: Sequence[tuple[str, float]], transactions: float | None) -> Section:
+    """Where the time goes. parts: seconds per second. transactions: per second."""
+    titles = ("sessions, on average", "share", "ms per transaction")
+    columns = [Column("part"), *(Column(title, figures=True) for title in titles)]
+    whole = sum(seconds for _, seconds in parts)
+    rows = [
+        (
+            part.replace("_", " "),
+            shown(seconds),
+            shown(seconds / whole, "ratio"),
+            shown(seconds * 1000 / transactions if transactions else None),
+        )
+        for part, seconds in parts
+    ]
+    return Section("Where the time goes", [Table(columns, rows)])
+
+
+def _statements(found: Sequence[StatementCost]) -> Section:
+    figures = ("uses", "CPU, s", "elapsed, s", "reads", "reads each")
+    columns = [Column("statement"), Column("database"), *(Column(each, figures=True) for each in figures)]
+    rows: list[tuple[str | Cell, ...]] = [
+        (
+            each.name,
+            each.database,
+            *map(shown, (each.uses, each.cpu, each.elapsed, each.reads, each.each("reads"))),
+            Cell(each.change, style="worse"),
+        )
+        for each in found
+    ]
+    table = Table([*columns, Column("changed")], rows, empty="None, or not recorded.")
+    return Section("Statements, by CPU", [table])
+
+
+def _blocking(frames: Sequence[Frame], sessions: Sequence[Snapshot]) -> Iterator[Part]:
+    """Who blocked whom when most processes were blocked."""
+    worst = max(frames, key=lambda each: each.figures.blocked_processes or 0.0).sample
+    links = blocking_trees(worst.sessions.sessions)[:MAX_ROWS] if worst.sessions else []
+    if not sessions:
+        yield Line("Not known: this recording has no sessions; those of top --record have.")
+    elif links:
+        yield Line(f"At {moment(worst.at)}, when most processes were blocked:")
+        yield _chains(links)
+    elif unread := next(filter(None, (each.unread for each in sessions)), ""):
+        yield Line(f"Not known: {unread}.")
+    else:
+        yield Line("Nobody was blocked in any sample.")
+
+
+def _chains(links: Sequence[Link]) -> Table:
+    """Each session above those that it blocks."""
+    columns = [
+        Column("session", whole=True),
+        Column("blocks", figures=True),
+        Column("login, program"),
+        Column("in this state", figures=True),
+        *(Column("statement"), Column("object, lock")),
+    ]
+    rows = [
+        (
+            "· " * min(link.depth, MAX_DEPTH) + str(link.session.spid),
+            str(link.blocks or ""),
+            f"{link.session.login} {link.session.program}",
+            "" if link.session.seconds is None else duration(link.session.seconds),
+            link.session.statement,
+            f"{link.session.object} {link.session.lock}",
+        )
+        for link in links
+    ]
+    return Table(columns, rows)
+
+
+def _space(figures: Figures) -> Section:
+    spaces = sorted(figures.space, key=lambda each: -each.used)[:MAX_ROWS]
+    columns = [Column("database"), Column("use"), Column("used", figures=True)]
+    rows = [(each.database, each.use, shown(each.used, "ratio")) for each in spaces]
+    return Section("Space at the end", [Table(columns, rows)])
 
 
 def read_recording(feed: ReplayFeed) -> tuple[list[Frame], int, Mapping[str, float]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ase_exporter.pages.text import as_short
+from ase_exporter.views.figures import short
 
 ABSENT = "-"
 
@@ -39,8 +39,8 @@ def percent(ratio: float | None) -> str:
 
 
 def count(number: float | None) -> str:
-    """A number as `as_short` writes it, if it is known."""
-    return ABSENT if number is None or not math.isfinite(number) else as_short(number)
+    """A number as `short` writes it, if it is known."""
+    return ABSENT if number is None or not math.isfinite(number) else short(number)
 
 
 def size(number: float | None) -> str:

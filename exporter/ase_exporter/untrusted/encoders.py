@@ -1,6 +1,6 @@
 """What text of others becomes when it leaves: one encoder for each sink. Each makes one line of it again (see entry).
 
-Pages are encoded by Jinja2 (pages.render), metrics by metrics.exposition, answers to assistants by mcp_server.answers,
+Pages are encoded by Jinja2 (views.page), metrics by metrics.exposition, answers to assistants by mcp_server.privacy,
 and lines of the log by logs.
 """
 

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 from sqlglot import Dialect
 from tests.exporter.untrusted.hostile_names import hostile_names
 
-from ase_exporter.advise import report
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, SpinlockRates
-from ase_exporter.advise.remedies import AdviceStep, remedies, size_text
+from ase_exporter.advise.remedies import AdviceStep, remedies
+from ase_exporter.advise.view import advice_view
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.untrusted.encoders import is_writable
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.views import terminal
+from ase_exporter.views.figures import size
 
 GB = 2.0**30
 BUSY = 1e7
@@ -52,7 +54,7 @@ FEW_PARTITIONS = replace(FULL_CACHE, partitions=4)
 def printed(advice: Advice) -> str:
     """What the command prints into a file."""
     text = StringIO()
-    PlainConsole(file=text).print(report.terminal(advice))
+    PlainConsole(file=text).print(terminal.lines(advice_view(advice)))
     return text.getvalue()
 
 
@@ -135,7 +137,7 @@ def test_partitions_are_a_power_of_two_that_pools_of_256_pages_each_and_engines_
     facts = evidence(VERY_HOT_CACHE, caches=(cache,), engines=engines, page_size=page_size)
     (step,) = only(advise(facts)).steps
     assert step.statements == (f"exec sp_cacheconfig 'default data cache', 'cache_partition={wanted}'",)
-    assert step.restart and f"at least {size_text(256 * page_size)} of each pool" in step.why
+    assert step.restart and f"at least {size(256 * page_size)} of each pool" in step.why
 
 
 def cached(database: str, name: str, reads: float, owner: str = "dbo", size: float = GB / 4) -> CachedObject:

@@ -14,8 +14,9 @@ from tests.faults.login_server import login_server
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import CollectorFailure, TargetReport, usual_cause
+from ase_exporter.checks.view import check_view
+from ase_exporter.views.terminal import print_view
 from ase_simulator.faults import Break
 
 CUSTOM = """
@@ -165,10 +166,10 @@ def test_a_login_that_sql_cannot_hold_costs_the_script_alone(
     refused = "[42000] SELECT permission denied on object '\uff53ysusers', database 'master'"
     failures = [CollectorFailure(refused, "", ("state",), ())]
     report = TargetReport("A", "sa", facts, (), failures, (), {}, 1, (0, 0), ())
-    print_check(report)
+    print_view(check_view(report))
     assert "revoke role sa_role from sa" in (shown := capsys.readouterr().out)
     assert "grant select" not in shown
-    print_check(replace(report, login=login))
+    print_view(check_view(replace(report, login=login)))
     assert "cannot be written in SQL safely" in (shown := capsys.readouterr().out)
     assert "revoke role" not in shown
 

@@ -12,25 +12,25 @@ from tests.exporter.simulated import PASSWORD, run
 from tests.exporter.sysmon.simulated import simulated_report
 from tests.exporter.top.feeds import recorded, renamed
 
-from ase_exporter.advise import report
 from ase_exporter.advise.advice import advise
+from ase_exporter.advise.view import advice_view
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.change import Change
-from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
-from ase_exporter.commands.changes import print_table
-from ase_exporter.compare.report import terminal
+from ase_exporter.checks.view import check_view
+from ase_exporter.commands.changes import changes_view
+from ase_exporter.compare.view import comparison_view
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.report import print_hugepages
-from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.terminal import print_comparison, print_report
+from ase_exporter.sysmon.view import difference_view, report_view
 from ase_exporter.top import plain
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.text import ASCII
 from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.views.terminal import print_view
 
 LONG = "system_tables_cache_of_the_reporting_database_1"
 # How what is to be copied begins: it is never broken.
@@ -59,31 +59,26 @@ def parsed(seed: int) -> Report:
 def print_advice() -> None:
     evidence = frame().evidence
     assert evidence
-    PlainConsole().print(report.terminal(advise(evidence)))
+    print_view(advice_view(advise(evidence)))
 
 
 def print_changes() -> None:
     words = ("PROD_TRADING_1", "option", "enable in-memory row storage", "0", "12,345,678", 1.7e9, 1.7e9)
-    print_table([Change("id", *words, who="dba_of_the_trading_floor", tags=("maintenance",)).json()])
+    print_view(changes_view([Change("id", *words, who="dba_of_the_trading_floor", tags=("maintenance",))]))
 
 
 def print_top(*frames: Frame) -> None:
     PlainConsole().print(*plain.report(frames, ASCII), sep="\n")
 
 
-def print_comparison_of_reports() -> None:
-    found = changes(parsed(1), parsed(2))
-    print_comparison(parsed(1), parsed(2), found[:25], len(found))
-
-
 COMMANDS: Mapping[str, Callable[[], None]] = {
     "advise": print_advice,
     "changes": print_changes,
-    "check": lambda: print_check(checked()),
-    "compare": lambda: PlainConsole().print(terminal(RESULT, everything=True)),
+    "check": lambda: print_view(check_view(checked())),
+    "compare": lambda: print_view(comparison_view(RESULT, everything=True)),
     "hugepages": lambda: print_hugepages(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40),
-    "sysmon parse": lambda: print_report(parsed(1)),
-    "sysmon diff": print_comparison_of_reports,
+    "sysmon parse": lambda: print_view(report_view(parsed(1))),
+    "sysmon diff": lambda: print_view(difference_view(parsed(1), parsed(2), 25)),
     "top --once": lambda: print_top(frame()),
     "top --once of many": lambda: print_top(frame(), renamed(frame(), LONG)),
 }

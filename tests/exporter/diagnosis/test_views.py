@@ -110,7 +110,7 @@ def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Pat
             assert said(found) == expected, name
             if asked < ASKED:
                 window = {"server": name, "start": str(start), "end": str(now)}
-                answer = TOOLS["diagnose"].call(Sources(url), window).model_dump()
+                answer = TOOLS["diagnose"].call(Sources(url), window)
                 assert answer["says"].startswith(f"{expected[1]}: "), name
                 assert [each["finding"] for each in answer["causes"]] == list(expected[2]), name
                 assert {each["finding"] for each in answer["not_judged"]} == expected[3], name

@@ -12,7 +12,7 @@ from tests.exporter.compare.test_terminal import row
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.windows import Span
-from ase_exporter.mcp_server import history
+from ase_exporter.mcp_server import answers
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
 
@@ -26,10 +26,9 @@ def compared(
     """What the tool compare says of a comparison."""
     comparison = Comparison("", spans, tuple(rows), 15.0, marks=tuple(marks))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "answer_from", lambda *_: comparison)
+        patch.setattr(answers, "answer_from", lambda *_: comparison)
         windows = {"before": "2h..1h", "after": "1h..0h"}
-        answer = TOOLS["compare"].call(Sources("http://127.0.0.1:1"), {"server": "ONE", **windows})
-    return answer.model_dump()
+        return TOOLS["compare"].call(Sources("http://127.0.0.1:1"), {"server": "ONE", **windows})
 
 
 def test_of_changes_whose_texts_share_a_prefix_the_right_one_is_named() -> None:

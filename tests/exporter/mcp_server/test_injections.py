@@ -1,5 +1,6 @@
 """Texts that try to instruct an assistant stay data: whole fields, which the answer lists as foreign."""
 
+import re
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -12,7 +13,6 @@ from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.needs import needs_prometheus
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.mcp_server.answers import Answer
 from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
@@ -22,6 +22,18 @@ INJECTIONS = list(chain(*load_yaml(Path(__file__).with_name("injections.yaml").r
 SHOWN = {public_text(each) for each in INJECTIONS}
 # Advice quotes names, as SQL or in sentences about a cache; a change is referred to by all that it says.
 QUOTING = {"ref", "statements", "current", "why", "warnings", "cuts", "cautions", "do_not", "not_known"}
+UNITS = re.compile(
+    r"per_second|_seconds|bytes|spinning|online|samples|scrapes|coverage|contention|confidence"
+)
+# Numbers without a unit of their own, and why.
+PLAIN = {
+    *("value", "values", "difference", "low", "high"),  # in the unit of the row
+    *("median_before", "median_after", "spread_before", "spread_after"),  # likewise
+    *("share", "usual_share", "sessions"),  # 0 to 1; seconds per second
+    *("spid", "blocked_by", "depth", "blocks", "uses", "logical_reads", "reads_each"),
+    "waits",  # of a session, since its login
+    *("relative", "left_out", "rows_without_evidence", "rows_without_data"),
+}
 PER_SERVER = 25
 STEPS = 60
 
@@ -46,13 +58,23 @@ def strings(found: Any, field: str = "") -> Iterator[tuple[str, str]]:
             yield from strings(each, field)
 
 
-def seen(answer: Answer) -> set[str]:
+def numbers(found: Any, field: str = "") -> Iterator[str]:
+    """The names of the fields of an answer that have a number."""
+    if isinstance(found, dict):
+        yield from (each for name, inner in found.items() for each in numbers(inner, name))
+    elif isinstance(found, list):
+        yield from (each for inner in found for each in numbers(inner, field))
+    elif isinstance(found, int | float) and not isinstance(found, bool):
+        yield field
+
+
+def seen(answer: dict[str, Any]) -> set[str]:
     """The injections that an answer shows. Each is a whole field that is listed as foreign."""
-    content = answer.model_dump(mode="json", by_alias=True)
+    assert [each for each in numbers(answer) if each not in PLAIN and not UNITS.search(each)] == []
     found = set()
-    for field, text in strings(content):
+    for field, text in strings(answer):
         if hits := {each for each in SHOWN if each in text}:
-            assert field in content["foreign"], (field, text)
+            assert field in answer["foreign"], (field, text)
             assert text in SHOWN or field in QUOTING, (field, text)
             found |= hits
     return found

@@ -1,9 +1,7 @@
 """The list of tools, their schemas, and what each does with sources of other kinds."""
 
 import json
-import re
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import jsonschema
 import pytest
 from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.compare.test_prometheus import server
+from tests.exporter.mcp_server.test_injections import PLAIN, UNITS, numbers
 from tests.exporter.web.test_session_routes import SNAPSHOT, WAITS, text
 from tests.exporter.web.test_session_routes import Exporter as PageExporter
 from tests.exporter.web.test_session_routes import answer as session_answer
@@ -20,23 +19,12 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import live
+from ase_exporter.mcp_server import answers
 from ase_exporter.mcp_server.privacy import LEFT_OUT
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
 
 BAD_ARGUMENTS: list[Any] = load_yaml(Path(__file__).with_name("bad_arguments.yaml").read_text())
-UNITS = re.compile(
-    r"per_second|_seconds|bytes|spinning|online|samples|scrapes|coverage|contention|confidence"
-)
-# Numbers without a unit of their own, and why.
-PLAIN = {
-    *("value", "values", "difference", "low", "high"),  # in the unit of the row
-    *("share", "usual_share", "sessions"),  # 0 to 1; seconds per second
-    *("spid", "blocked_by", "depth", "blocks", "active", "uses", "logical_reads", "reads_each"),
-    "waits",  # of a session, since its login
-    *("relative", "left_out", "rows_without_evidence", "rows_without_data"),
-}
 
 
 def described(name: str) -> dict[str, Any]:
@@ -50,31 +38,11 @@ def test_every_tool_is_described(name: str) -> None:
     assert 40 < len(tool["description"]) < 600
     assert tool["annotations"]["readOnlyHint"] is True
     assert tool["annotations"]["destructiveHint"] is False
-    for schema in (tool["inputSchema"], tool["outputSchema"]):
-        jsonschema.Draft202012Validator.check_schema(schema)
-        assert schema["type"] == "object"
-        assert schema["additionalProperties"] is False
-    for argument, schema in tool["inputSchema"].get("properties", {}).items():
+    given = tool["inputSchema"]
+    jsonschema.Draft202012Validator.check_schema(given)
+    assert given["type"] == "object" and given["additionalProperties"] is False
+    for argument, schema in given.get("properties", {}).items():
         assert "description" in json.dumps(schema), argument
-
-
-def numbers(schema: dict[str, Any], name: str = "") -> Iterator[str]:
-    """The names of all numbers in a schema."""
-    if schema.get("type") in ("number", "integer"):
-        yield name
-    for inner, each in schema.get("properties", {}).items():
-        yield from numbers(each, inner)
-    for each in schema.get("$defs", {}).values():
-        yield from numbers(each)
-    items = [schema["items"]] if isinstance(schema.get("items"), dict) else []
-    for each in [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), *items]:
-        yield from numbers(each, name)
-
-
-@pytest.mark.parametrize("name", TOOLS)
-def test_every_number_has_a_unit(name: str) -> None:
-    found = set(numbers(described(name)["outputSchema"]))
-    assert [each for each in found - PLAIN if not UNITS.search(each)] == []
 
 
 def test_arguments_are_the_ones_documented() -> None:
@@ -95,12 +63,14 @@ def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
         return json.loads(text(session_answer(exporter, **parameters)))
 
     def sessions(**more: object) -> dict[str, Any]:
-        return TOOLS["sessions"].call(sources, {"server": "ONE", **more}).model_dump()
+        return TOOLS["sessions"].call(sources, {"server": "ONE", **more})
 
-    monkeypatch.setattr(live, "ask_exporter", answer)
+    monkeypatch.setattr(answers, "ask_exporter", answer)
     sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2")
     found = sessions(doing="cpu", text=True)
     assert found["active"] == {"lock": 2, "cpu": 1}
+    counted = {*numbers(found)} - {*found["active"], *found["left_out"]}
+    assert [each for each in counted - PLAIN if not UNITS.search(each)] == []
     assert [each["text"] for each in found["sessions"]] == ["select a from t where b = ?"]
     assert found["statements"][0]["changed"] == "40 -> 900 reads each"
     assert found["statements"][0]["changed_at"] == "2026-11-25T20:53:20Z"
@@ -138,7 +108,7 @@ def vector(*labels: dict[str, str], value: str = "1") -> bytes:
 def servers(body: bytes, chunks: int = 1) -> dict[str, Any]:
     """The answer of the tool servers, of a Prometheus that answers so."""
     with server(body, chunks=chunks) as (address, _):
-        return TOOLS["servers"].call(Sources(f"http://{address}"), {}).model_dump()
+        return TOOLS["servers"].call(Sources(f"http://{address}"), {})
 
 
 def test_sql_text_in_labels_is_left_out() -> None:
@@ -180,7 +150,7 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
     )
     targets = json.dumps([{"targets": ["UP"]}, {"targets": ["NEW"]}]).encode()
     with prometheus_with(text, tmp_path) as url, server(targets) as (address, _):
-        found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {}).model_dump()["servers"]
+        found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {})["servers"]
         with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1/targets: "):
             TOOLS["servers"].call(Sources(url, "http://127.0.0.1:1"), {})
     assert [(each["server"], each["scraped"], each["version"], each["source"]) for each in found] == [
@@ -205,7 +175,7 @@ def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> Non
     }
     with prometheus_with(typed(samples), tmp_path) as url:
         window = {"server": "OLD", "start": str(now - 900), "end": str(now - 15)}
-        found = TOOLS["diagnose"].call(Sources(url), window).model_dump()
+        found = TOOLS["diagnose"].call(Sources(url), window)
     assert found["says"].startswith("NOT KNOWN: ") and "collector spinlocks is off" in found["says"]
     assert "spinning" in {each["finding"] for each in found["not_judged"]}
     assert found["causes"] == []

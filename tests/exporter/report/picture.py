@@ -10,9 +10,10 @@ from tests.exporter.report.week import MORNING, SERVER
 from tests.paths import DOCS
 
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.report.html import report_page
 from ase_exporter.report.period import Range
 from ase_exporter.report.server_report import read_report
+from ase_exporter.report.view import report_view
+from ase_exporter.views.page import page as html
 
 PICTURE = DOCS / "images" / "report.png"
 # Pixels: the verdict, the figures and the first two charts.
@@ -23,7 +24,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory, told(MORNING, Path(directory)) as past:
         period = Range(None, str(past.story.start), str(past.story.end))
         with Prometheus(past.url) as server:
-            page = report_page(read_report(server, SERVER, period, time.time()))
+            page = html(report_view(read_report(server, SERVER, period, time.time())))
         path = Path(directory) / "report.html"
         path.write_text(page, encoding="utf-8")
         with opened(path, width=WIDTH) as seen:

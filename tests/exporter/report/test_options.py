@@ -11,7 +11,6 @@ from tests.ports import free_block
 from ase_exporter.compare.prometheus import Series
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
-from ase_exporter.pages.text import as_duration
 from ase_exporter.report.alerts import spells_of
 from ase_exporter.report.history import binned
 from ase_exporter.report.period import DAY, HOUR, MAX_BINS, Range, bin_length
@@ -62,11 +61,6 @@ def test_alerts_last_from_their_first_evaluation_to_their_last() -> None:
     assert spells_of([60.0, 120.0, 180.0, 420.0, 2000.0], 60.0) == [Span("", 0, 420), Span("", 1940, 2000)]
     # One that is evaluated rarely lasts until the next evaluation.
     assert spells_of([300.0, 600.0, 900.0], 60.0) == [Span("", 240, 1140)]
-
-
-def test_durations_have_two_units_at_most() -> None:
-    texts = {5: "5 s", 90: "2 min", 3600: "1 h", 3900: "1 h 5 min", 2 * DAY: "2 d", DAY + 7200: "1 d 2 h"}
-    assert {seconds: as_duration(seconds) for seconds in texts} == texts
 
 
 @pytest.mark.parametrize("target", [["--target", "ASE1"], ["--fleet"]])

@@ -19,12 +19,14 @@ from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, IN
 
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.pages.text import as_percent
 from ase_exporter.report.fleet import read_fleet
+from ase_exporter.report.fleet_view import fleet_view
 from ase_exporter.report.history import NO_SCRAPE
-from ase_exporter.report.html import fleet_page, report_page
 from ase_exporter.report.period import Range
 from ase_exporter.report.server_report import ServerReport, read_report
+from ase_exporter.report.view import report_view
+from ase_exporter.views.figures import shown
+from ase_exporter.views.page import page as html
 
 # Before the story.
 FEBRUARY = ["--from", "2026-02-01T00:00Z", "--to", "2026-02-08T00:00Z"]
@@ -118,7 +120,7 @@ def test_load_and_tables_are_those_of_the_story(report: ServerReport, morning: P
     assert tables["Waits"].reason == "the collector waits was not read in the period"
     reason = "the collector cached_statements, which is off by default, was not read in the period"
     assert tables["Statements"].reason == reason
-    page = text_of(report_page(report))
+    page = text_of(page_of(report))
     assert f"Not known: {reason}" in page and page.index("Load") < page.index("Waits") < page.index("I/O")
 
 
@@ -134,9 +136,13 @@ def test_an_alert_that_was_active_before_the_period_is_dated(morning: Past) -> N
 # The page
 
 
+def page_of(report: ServerReport) -> str:
+    return html(report_view(report))
+
+
 def test_the_page_loads_nothing_in_either_theme(report: ServerReport, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    page = report_page(report)
+    page = page_of(report)
     assert "default-src 'none'" in page and "<script" not in page
     path.write_text(page, encoding="utf-8")
     grounds = set()
@@ -152,23 +158,23 @@ def test_the_page_loads_nothing_in_either_theme(report: ServerReport, tmp_path: 
 
 
 def test_the_page_shows_the_figures_of_the_report(report: ServerReport) -> None:
-    text = text_of(report_page(report))
-    for shown in (
+    text = text_of(page_of(report))
+    for said in (
         report.verdict,
-        as_percent(report.worst[0].spinning),
+        shown(report.worst[0].spinning, "ratio"),
         "cache default data cache: partitions: 2 → 8",
         "exec sp_cacheconfig 'default data cache', 'cache_partition=8'",
         "data of archive",
         f"{report.requests} queries",
         "Mon 12 Jan 12:30 Mon 12 Jan 12:45 15 min no data",
     ):
-        assert shown in text, shown
+        assert said in text, said
 
 
 def test_hostile_names_stay_text(morning: Past, tmp_path: Path) -> None:
     found = read(morning, morning.story.start, morning.story.end, HOSTILE)
     path = tmp_path / "page.html"
-    path.write_text(report_page(found), encoding="utf-8")
+    path.write_text(page_of(found), encoding="utf-8")
     assert addresses(path.read_text(encoding="utf-8")) == set()
     with opened(path) as seen:
         assert (seen.requests, seen.complaints) == ([path.as_uri()], [])
@@ -181,7 +187,7 @@ def test_hostile_names_stay_text(morning: Past, tmp_path: Path) -> None:
 
 def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Past) -> None:
     found = read(morning, morning.story.start, morning.story.end, BARE)
-    text = text_of(report_page(found))
+    text = text_of(page_of(found))
     for said in (
         "SATURATED: engines are 99",
         "spinlocks: no step for them",
@@ -258,7 +264,7 @@ def test_the_fleet_has_the_worst_first(morning: Past) -> None:
     assert 0.15 < first.found < morning.truth.spinning(10)
     assert first.changes == 1 and first.known < 1
     assert [fleet.servers[2].level, fleet.servers[3].level] == ["warn", "none"]
-    text = text_of(fleet_page(fleet))
+    text = text_of(html(fleet_view(fleet)))
     assert text.index(SERVER) < text.index(RAW) and HOSTILE in text
     assert "3 of 4 servers had an hour with a finding of rank 0.15 or more" in text
     assert "(SPINS 3)" in text

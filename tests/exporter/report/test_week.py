@@ -9,9 +9,10 @@ from tests.exporter.report.conftest import Past, told
 from tests.exporter.report.week import SERVER, WEEK
 
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.report.html import report_page
 from ase_exporter.report.period import Range
 from ase_exporter.report.server_report import ServerReport, read_report
+from ase_exporter.report.view import report_view
+from ase_exporter.views.page import page as html
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(5400)]
 
@@ -40,5 +41,5 @@ def test_hours_changes_gaps_and_alerts_are_those_of_the_story(report: ServerRepo
 
 
 def test_the_page_is_small_and_costs_few_queries(report: ServerReport) -> None:
-    assert len(report_page(report).encode()) < MAX_BYTES
+    assert len(html(report_view(report)).encode()) < MAX_BYTES
     assert report.requests <= 30 + 40 * len(report.effects)

@@ -27,6 +27,7 @@ from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_exporter.top.samples import Sample
 from ase_exporter.top.text import glyphs
 from ase_exporter.top.view import table
+from ase_exporter.views.page import page
 from ase_simulator.replay.file import read_capture
 
 HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
@@ -114,11 +115,11 @@ def test_a_capture_of_the_other_command_can_be_shown_and_reported_on(tmp_path: P
     scene = Scene(third, History(), glyphs("ascii"), 100)
     for name in ("sessions", "blocking", "statements"):
         assert "this recording has no sessions" in table(name, scene).empty
-    assert "this recording has no sessions" in recording_report.recording_page(path, catalogue())
+    assert "this recording has no sessions" in page(recording_report.recording_view(path, catalogue()))
     first_scrape = [each for each in statements if each.scrape <= 1]
     path.write_bytes(dump(Capture(replace(capture.header, scrapes=1), first_scrape)))
     with pytest.raises(UserError, match="two samples or more"):
-        recording_report.recording_page(path, catalogue())
+        page(recording_report.recording_view(path, catalogue()))
 
 
 @pytest.mark.parametrize("scrapes", [0, 1, 2, 5])

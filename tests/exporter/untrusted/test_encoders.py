@@ -11,19 +11,19 @@ from itertools import chain
 import pytest
 from markdown_it import MarkdownIt
 from prometheus_client.parser import text_string_to_metric_families
-from pydantic import TypeAdapter
 from rich.table import Table
 from sqlglot import Dialect, TokenType
 from tests.exporter.untrusted.hostile_names import hostile_names
 
 from ase_exporter.changes.change import Change
-from ase_exporter.mcp_server.answers import Text
+from ase_exporter.mcp_server.privacy import encoded
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.metrics.families import Family
-from ase_exporter.pages.render import render
 from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.views.page import render
+from ase_exporter.views.view import Foreign
 
 NAMES = hostile_names()
 SQL = Dialect.get_or_raise("tsql")
@@ -138,8 +138,8 @@ def test_terminal_page_and_assistant() -> None:
         )
         assert not {"script", "img"} & set(page.tags)
         assert shown in page.text
-        answer = TypeAdapter(Text).validate_python(name)
-        assert answer.isprintable()
+        answer = encoded({"name": Foreign(name)})
+        assert answer["name"].isprintable() and answer["foreign"] == ["name"]
         assert json.loads(json.dumps(answer)) == answer
 
 

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from statistics import fmean
+
+from ase_exporter.views.figures import moment, number
 
 WIDTH, HEIGHT = 460, 56
 # Points that share a band are drawn as their mean, so that a page does not grow with them.
 _BANDS = 230
-_EPOCH = datetime(1970, 1, 1)
 # Times and values of a line, in the order of the times. A value that is NaN interrupts the line.
 Line = tuple[Sequence[float], Sequence[float]]
 
@@ -64,8 +64,8 @@ def time_chart(
     top = max((value for _, values in lines for value in values if math.isfinite(value)), default=0.0) or 1.0
     drawn: list[tuple[str, int]] = []
     bands: dict[int, list[_Point]] = {}
-    for number, (times, values) in enumerate(lines):
-        name = f"{names[number]} " if names else ""
+    for place, (times, values) in enumerate(lines):
+        name = f"{names[place]} " if names else ""
         for is_known, run in groupby(range(len(times)), key=lambda at: math.isfinite(values[at])):
             if not is_known:
                 continue
@@ -77,7 +77,7 @@ def time_chart(
                 bands.setdefault(band, []).append(points[-1])
             places = [f"{each.place:.1f},{HEIGHT * (1 - max(each.value, 0.0) / top):.1f}" for each in points]
             # A line of one point is drawn as a dot.
-            drawn.append((" ".join(places if len(places) > 1 else places * 2), number + 1 if names else 1))
+            drawn.append((" ".join(places if len(places) > 1 else places * 2), place + 1 if names else 1))
     shown = [bands[band] for band in sorted(bands)]
     centres = [fmean(each.place for each in points) for points in shown]
     edges = [0.0, *((one + two) / 2 for one, two in pairwise(centres)), float(WIDTH)]
@@ -85,7 +85,7 @@ def time_chart(
         f"{points[0].when}: {', '.join(each.text for each in points)} {unit}".rstrip() for points in shown
     ]
     # An axis of minutes needs seconds.
-    form = "%Y-%m-%d %H:%M" if end - start > 3600 else "%H:%M:%S"
+    ticks = slice(0, 16) if end - start > 3600 else slice(11, None)
 
     def placed(named: Iterable[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
         return [(scale * (first - start), scale * (last - first), name) for first, last, name in named]
@@ -96,7 +96,7 @@ def time_chart(
         bands=[
             (left, right - left, text) for (left, right), text in zip(pairwise(edges), texts, strict=False)
         ],
-        ticks=[f"{wall_clock(start + share * (end - start)):{form}}" for share in (0.0, 0.5, 1.0)],
+        ticks=[moment(start + share * (end - start))[ticks] for share in (0.0, 0.5, 1.0)],
         greatest=top,
         spans=placed(spans),
         gaps=placed(gaps),
@@ -114,13 +114,8 @@ def _point(
 ) -> _Point:
     """The values of a line in one band, by their numbers."""
     each = [values[at] for at in members]
-    when, text = f"{wall_clock(times[members[0]]):%Y-%m-%d %H:%M:%S}", f"{name}{min(each):,.6g}"
+    when, text = moment(times[members[0]]), f"{name}{number(min(each), digits=6)}"
     if len(members) > 1:
-        when += f" to {wall_clock(times[members[-1]]):%H:%M:%S}"
-        text += f" to {max(each):,.6g}"
+        when += f" to {moment(times[members[-1]])[11:]}"
+        text += f" to {number(max(each), digits=6)}"
     return _Point(fmean(scale * (times[at] - start) for at in members), fmean(each), when, text)
-
-
-def wall_clock(at: float) -> datetime:
-    """The wall clock at a time in seconds since 1970, without a zone: UTC, if the time is a Unix time."""
-    return _EPOCH + timedelta(seconds=at)

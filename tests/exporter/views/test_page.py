@@ -7,9 +7,9 @@ import pytest
 from tests.browser import opened
 
 from ase_exporter.changes.change import Change, new_id
-from ase_exporter.pages import render as module
-from ase_exporter.pages.render import polylines, render
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
+from ase_exporter.views import page as module
+from ase_exporter.views.page import polylines, render
 from ase_exporter.web.app import landing_page
 
 TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))
@@ -53,5 +53,5 @@ def test_no_template_turns_escaping_off() -> None:
 
 
 def test_a_sparkline_stops_where_nothing_is_known() -> None:
-    lines = polylines([0.0, 2.0, float("nan"), 4.0, None, 8.0], 4.0, 10.0, 20.0)
-    assert lines == ["0.0,20.0 2.0,10.0", "6.0,0.0", "10.0,0.0"]
+    lines = polylines([0.0, 0.5, float("nan"), 1.0, None, 8.0])
+    assert lines == ["0.0,100.0 20.0,50.0", "60.0,0.0", "100.0,0.0"]

@@ -2,7 +2,7 @@
 
 import math
 
-from ase_exporter.pages.time_chart import HEIGHT, WIDTH, time_chart
+from ase_exporter.views.chart import HEIGHT, WIDTH, time_chart
 
 NAN = math.nan
 

@@ -1,0 +1,307 @@
+"""The report on one server as a view."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ase_exporter.advise.view import advice_parts
+from ase_exporter.changes.change import Change
+from ase_exporter.compare.view import pair_text
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.diagnosis.load_profile import load_section, ranked_section
+from ase_exporter.report.alerts import AlertHistory, resolution
+from ase_exporter.report.effects import MAX_JUDGED, Effect
+from ase_exporter.report.forecasts import HORIZON
+from ase_exporter.report.history import Hour, Values, mean
+from ase_exporter.report.period import Period
+from ase_exporter.report.server_report import HourAdvice, ServerReport
+from ase_exporter.views.chart import time_chart
+from ase_exporter.views.figures import counted, duration, minute, moment, number, shown
+from ase_exporter.views.view import (
+    Cell,
+    Chart,
+    Column,
+    Items,
+    Line,
+    Part,
+    Plot,
+    Section,
+    Style,
+    Table,
+    Tiles,
+    Verdict,
+    View,
+)
+
+MAX_LINES = 5
+# A spinlock with less contention all the time tells nothing.
+MIN_CONTENTION = 0.01
+MAX_ROWS, MAX_MEASURES, MAX_MARKS, MAX_SUBJECTS = 40, 6, 12, 3
+_OUTCOMES: dict[str, Style] = {"better": "better", "worse": "worse", "mixed": "changed"}
+_SEVERITIES: dict[str, Style] = {"critical": "worse", "warning": "changed"}
+
+
+def report_view(report: ServerReport) -> View:
+    """Everything that is known of the server in the period, what matters most first."""
+    return View(
+        f"{report.name}: {period_text(report.period)}",
+        [
+            Verdict(report.verdict, report.level),
+            _tiles(report),
+            *_charts(report),
+            _worst_hours(report.worst),
+            load_section(report.load),
+            *(
+                ranked_section(each.title, each.what, each.unit, each.rows, each.reason)
+                for each in report.sections
+            ),
+            Line(
+                "Means over the period of rates over some minutes; statements, procedures, objects and errors are what"
+                " was counted in it. Only what the exporter has read.",
+                "method",
+            ),
+            Section("Changes and their effect", [*_effects(report)]),
+            Section("Alerts", [*_alerts(report)]),
+            Section("What would ease it", [*_advice(report)]),
+            Section("Forecasts at the end of the period", [*_forecasts(report)]),
+            Section("Gaps in the data", [*_gaps(report)]),
+            Line(
+                f"From the series that the shipped rules record, in means of {duration(report.period.step)}; scraped"
+                f" every {report.scrape:.0f} s; {report.requests} queries. Alerts are known to"
+                f" {duration(resolution(report.period))}. All times are UTC. Written {moment(report.period.now)} by"
+                " ase-exporter.",
+                "method",
+            ),
+        ],
+    )
+
+
+def period_text(period: Period) -> str:
+    """A period in the title of a page."""
+    return f"{minute(period.start)} to {minute(period.end)} {moment(period.end)[:4]} UTC"
+
+
+def _tiles(report: ServerReport) -> Tiles:
+    history, worst = report.history, report.worst[0]
+    known = 1 - report.missing / report.period.seconds
+    texts = [
+        ("CPU busy", shown(mean(history.busy), "ratio"), shown(worst.busy, "ratio")),
+        ("engine time spinning", shown(mean(history.spinning), "ratio"), shown(worst.spinning, "ratio")),
+        ("transactions per second", shown(mean(history.transactions)), shown(worst.transactions)),
+        ("transactions per CPU unit", shown(mean(history.per_cpu_unit)), shown(worst.per_cpu_unit)),
+    ]
+    found = [(what, value, f"{then} in the worst hour") for what, value, then in texts]
+    return Tiles(
+        [*found, ("of the period with data", shown(known, "ratio"), counted(len(report.gaps), "gap"))]
+    )
+
+
+def _charts(report: ServerReport) -> list[Chart]:
+    """CPU, contention and throughput over the period, each with the changes; without those that would be empty."""
+    history = report.history
+    means = f"Means of {duration(report.period.step)}; dashed: changes by number; grey: no data."
+    estimate = f"{means} Spinning is an estimate: {number(threshold(SECONDS_PER_SPIN) * 1e9)} ns a spin."
+    contended = [
+        each for each in history.spinlocks if np.nanmax(each.contention, initial=0.0) >= MIN_CONTENTION
+    ]
+    spinlocks = {each.name: each.contention * 100 for each in contended[:MAX_LINES]}
+    cpu = {"busy": history.busy * 100, "of that: spinning": history.spinning * 100}
+    wanted: list[tuple[str, str, dict[str, Values], str]] = [
+        ("CPU of the engines", "%", cpu, estimate),
+        ("Contention of the spinlocks that spin most, grabs that wait", "%", spinlocks, means),
+        ("Transactions per CPU unit", "", {"": history.per_cpu_unit}, means),
+        ("Transactions", "per second", {"": history.transactions}, means),
+    ]
+    found = [_chart(report, *each) for each in wanted]
+    return [each for each in found if each.chart.lines]
+
+
+def _chart(report: ServerReport, title: str, unit: str, lines: dict[str, Values], caption: str) -> Chart:
+    period = report.period
+    times = (period.starts + period.step / 2).tolist()
+    known = {name: values for name, values in lines.items() if np.isfinite(values).any()}
+    chart = time_chart(
+        [(times, values.tolist()) for values in known.values()],
+        unit,
+        period.start,
+        period.end,
+        names=list(known) if len(lines) > 1 or "" not in lines else (),
+        gaps=[(gap.start, gap.end, gap.name) for gap in report.gaps],
+        marks=[(effect.at, ", ".join(map(str, effect.marks))) for effect in report.effects],
+    )
+    return Chart(chart, f"{title}, 0 to {shown(chart.greatest)} {unit}".rstrip(), caption, numbered=True)
+
+
+def _worst_hours(hours: tuple[Hour, ...]) -> Section:
+    figures = ("spinning", "CPU busy", "trans/s", "per CPU unit")
+    columns = [
+        Column("from (UTC)", whole=True),
+        Column("finding"),
+        *(Column(title, figures=True) for title in figures),
+        Column("hottest spinlock"),
+        Column("its contention", figures=True),
+    ]
+    rows = [
+        (
+            minute(hour.start),
+            hour.found.word if hour.found else "-",
+            shown(hour.spinning, "ratio"),
+            shown(hour.busy, "ratio"),
+            shown(hour.transactions),
+            shown(hour.per_cpu_unit),
+            hour.hottest or "-",
+            shown(hour.contention, "ratio"),
+        )
+        for hour in hours
+    ]
+    length = hours[0].seconds
+    how = Line("The highest rank of the first finding first; to the percent alike, the busiest.", "method")
+    title = "Worst hours" if length <= 3600 else f"Worst spans of {duration(length)}"
+    return Section(title, [Table(columns, rows), how])
+
+
+def _effects(report: ServerReport) -> Iterator[Part]:
+    titles = ("", "when (UTC)", "change", "effect", "before → after, difference [interval]")
+    rows = [
+        (
+            str(place),
+            _when(effect),
+            _listed([mark.brief for mark in effect.marks], MAX_MARKS, "more: ase-exporter changes"),
+            Cell(effect.outcome, style=_OUTCOMES.get(effect.outcome, "")),
+            _judged(effect),
+        )
+        for place, effect in enumerate(report.effects, 1)
+    ]
+    columns = [Column(title, whole=title in ("", "when (UTC)", "effect")) for title in titles]
+    yield Table(columns, rows, empty="No change is recorded in the period.")
+    if rows:
+        yield Line(
+            "Before against after each change, as ase-exporter compare --around does it, at 95 % confidence. The effect"
+            " is that on throughput per CPU unit; without evidence there, that on the other measures. At most"
+            f" {MAX_JUDGED} are judged.",
+            "method",
+        )
+    if report.harmless:
+        yield Line("Annotations and cleared counters:")
+        yield Items([f"{moment(mark.at)} {mark}" for mark in report.harmless])
+
+
+def _when(effect: Effect) -> str:
+    first = effect.marks[0].at
+    return f"{minute(first)} to {minute(effect.at)}" if effect.at - first >= 60 else minute(effect.at)
+
+
+def _judged(effect: Effect) -> str:
+    if effect.comparison is None:
+        return effect.reason
+    told = [f"{row.verdict} {row.title}: {pair_text(row)}" for row in effect.judged]
+    lines = [_listed(told, MAX_MEASURES, "more changed"), *effect.comparison.warnings]
+    return "\n".join(filter(None, lines)) or "no measure changed beyond chance"
+
+
+def _listed(texts: list[str], most: int, what: str) -> str:
+    """A line for each, of the first ones."""
+    more = [f"and {len(texts) - most} {what}"] if len(texts) > most else []
+    return "\n".join([*texts[:most], *more])
+
+
+def _alerts(report: ServerReport) -> Iterator[Part]:
+    columns = [
+        *(Column("alert", whole=True), Column("severity", whole=True), Column("about"), Column("when")),
+        *(Column(title, figures=True) for title in ("fired", "in all", "longest")),
+        Column("until (UTC)", whole=True),
+    ]
+    none = "No alert fired."
+    if not report.alerts_recorded:
+        none = "Prometheus has no series ALERTS of any server: whether the alerting rules are loaded is not known."
+    rows = [_alert(report.period, alert) for alert in report.alerts[:MAX_ROWS]]
+    yield Table(columns, rows, empty=none)
+    if (more := len(report.alerts) - MAX_ROWS) > 0:
+        yield Line(f"{more} more alerts fired for a shorter time.")
+
+
+def _alert(period: Period, alert: AlertHistory) -> tuple[str | Cell, ...]:
+    subjects = [subject for subject in alert.subjects if subject]
+    more = f" and {len(subjects) - MAX_SUBJECTS} more" if len(subjects) > MAX_SUBJECTS else ""
+    style = _SEVERITIES.get(alert.severity, "soft")
+    spells = [
+        ((each.start - period.start) / period.seconds, max(each.seconds / period.seconds, 0.005))
+        for each in alert.spells
+    ]
+    since = f"; active since {minute(alert.active_since)}" if alert.active_since else ""
+    return (
+        alert.name,
+        Cell(alert.severity, style=style),
+        ", ".join(subjects[:MAX_SUBJECTS]) + more,
+        Cell("", style=style, plot=Plot(spells)),
+        f"{len(alert.spells)} ×",
+        duration(alert.seconds),
+        duration(alert.longest),
+        ("firing" if alert.firing else minute(alert.spells[-1].end)) + since,
+    )
+
+
+def _advice(report: ServerReport) -> Iterator[Part]:
+    for place, each in enumerate(report.advice):
+        since = " since the last change" if place else ""
+        yield Section(f"In the worst hour{since}, {minute(each.hour.start)} UTC", [*_hour_advice(each)])
+    if report.unknown:
+        yield Line("What Prometheus cannot say:", "soft")
+        yield Items(report.unknown, "soft")
+
+
+def _hour_advice(advised: HourAdvice) -> Iterator[Part]:
+    if advised.later:
+        yield Line(
+            f"Settings and load are those of that hour. Changed since: {_later(advised.later)}.", "soft"
+        )
+    if advised.advice is None:
+        yield Line("Nothing can be said.")
+    else:
+        yield from advice_parts(advised.advice)
+
+
+def _later(marks: tuple[Change, ...]) -> str:
+    texts = [f"{minute(mark.at)} {mark.brief}" for mark in marks[:MAX_MARKS]]
+    more = [f"and {len(marks) - MAX_MARKS} more"] if len(marks) > MAX_MARKS else []
+    return "; ".join([*texts, *more])
+
+
+def _forecasts(report: ServerReport) -> Iterator[Part]:
+    found = report.forecasts
+    if not found.watched:
+        yield Line("Not known: Prometheus has no series ase:free:ratio at the end of the period.")
+    elif not found.full:
+        yield Line(
+            f"None of the {found.watched} resources that are watched (space, logs, connections, locks, procedure cache)"
+            f" fills up within {duration(HORIZON)} at the pace of the last hours."
+        )
+    else:
+        columns = [Column("what"), Column("free now", figures=True), Column("full in", figures=True)]
+        end = report.period.end
+        rows = [
+            (each.name, shown(each.free, "ratio"), duration(each.seconds), minute(end + each.seconds))
+            for each in found.full
+        ]
+        yield Table([*columns, Column("that is, UTC", whole=True)], rows)
+        yield Line("At the pace of the last six hours (data) or of the last hour (the rest).", "method")
+
+
+def _gaps(report: ServerReport) -> Iterator[Part]:
+    known = duration(report.gap_resolution)
+    titles = ("from (UTC)", "to", "length", "what")
+    columns = [Column(title, figures=title == "length", whole=True) for title in titles]
+    rows = [
+        (minute(gap.start), minute(gap.end), duration(gap.seconds), gap.name)
+        for gap in report.gaps[:MAX_ROWS]
+    ]
+    yield Table(columns, rows, empty=f"None (to {known}).")
+    if (more := len(report.gaps) - MAX_ROWS) > 0:
+        yield Line(f"{more} more.")
+    if rows:
+        yield Line(
+            f"Known to {known}. No data: nothing was scraped. Server down: the exporter could not read the server."
+            " Means and verdicts leave these times out.",
+            "method",
+        )

@@ -1,0 +1,134 @@
+"""Reports of sp_sysmon, and two of them side by side, as views."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from ase_exporter.sysmon.difference import Change, changes, configuration_changes, headline_changes
+from ase_exporter.sysmon.findings import obstacles, pair_findings
+from ase_exporter.sysmon.metrics import cleared_counters
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row
+from ase_exporter.sysmon.structure import Section as ReportSection
+from ase_exporter.views.figures import UNKNOWN, counted, shown
+from ase_exporter.views.view import Cell, Column, Items, Line, Part, Section, Table, View
+
+_TIMES_FROM = 10
+_NAMED_PARTS = 3
+_STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
+_OTHER = "value"
+
+
+def report_view(report: Report) -> View:
+    """Every row as the report has it, its sub-headings made explicit."""
+    parts: list[Part] = [*_summary("report", report)]
+    for section in report.sections:
+        title = f"{section.name} ({section.instance})" if section.instance else section.name
+        advice = [f"{each.about + ': ' if each.about else ''}{each.text}" for each in section.recommendations]
+        parts.append(Section(title, [*_tables(section), Items(advice)]))
+    parts += [
+        Line(f"line {each.line}: server error {each.number}: {each.text}", "worse")
+        for each in report.messages
+    ]
+    remarks = [*report.warnings, *report.unread, *report.contradictions]
+    return View("", [*parts, *(Line(f"line {each.line}: {each.text}", "notes") for each in remarks)])
+
+
+def difference_view(before: Report, after: Report, top: int) -> View:
+    """Two reports: findings first, then headlines, configuration and the changes. top: how many of them, 0 for all."""
+    found = changes(before, after)
+    rows = found[:top] if top else found
+    columns = [
+        *(Column("Section", "section"), Column("Row", "name"), Column("Measure", "measure")),
+        *(Column("before", "before", figures=True), Column("after", "after", figures=True)),
+        *(Column("change", figures=True), Column(None, "weight")),
+    ]
+    cells = [
+        (each.section, each.name, each.measure, *change_cells(each), Cell("", each.weight)) for each in rows
+    ]
+    findings = pair_findings(before, after)
+    headlines = [(line.name, *change_cells(line)) for line in headline_changes(before, after)]
+    configuration = configuration_changes(before, after)
+    count = f"{len(rows)} of {len(found)} changed figures, the most relevant first; rates are per second"
+    return View(
+        "",
+        [
+            *_summary("before", before),
+            *_summary("after", after),
+            *(Line(f"warning: {each}", "notes") for each in obstacles(before, after)),
+            Section("Findings", [Items(findings, key="findings")]),
+            *([] if findings else [Line("  no headline is better or worse")]),
+            Section("", [Table([Column("Headline"), *columns[3:6]], headlines)]),
+            *([Section("Configuration", [Items(configuration, key="configuration")])]),
+            Section("", [Table(columns, cells, key="changes"), Line(count, "soft")]),
+        ],
+    )
+
+
+def completeness(report: Report) -> str:
+    """One line: whether the report is complete, or why it is not."""
+    if report.complete:
+        return f"complete, {sum(1 for _ in report.cells())} figures"
+    reasons = [] if report.ended else ["no End of Report line"]
+    if report.missing:
+        more = len(report.missing) - _NAMED_PARTS
+        named = ", ".join(report.missing[:_NAMED_PARTS]) + (f" and {more} more" if more > 0 else "")
+        reasons.append(f"missing: {named}")
+    for remarks, what in ((report.unread, "unread line"), (report.contradictions, "contradiction")):
+        if remarks:
+            first = f"first in line {remarks[0].line}: {remarks[0].text}"
+            reasons.append(f"{counted(len(remarks), what)}, {first}")
+    return f"NOT COMPLETE: {'; '.join(reasons)}"
+
+
+def change_cells(change: Change) -> tuple[Cell, Cell, str]:
+    """Before, after and change of one line of the comparison."""
+    before, after = change.before, change.after
+    cells = [
+        Cell(UNKNOWN if value is None else f"{shown(value, digits=10)} {change.unit}".strip(), value)
+        for value in (before, after)
+    ]
+    if before is None or after is None:
+        difference = "new" if before is None else "gone"
+    elif change.in_points:
+        difference = shown(after - before, "points", sign="+")
+    elif before and abs(after / before) >= _TIMES_FROM:
+        difference = f"{after / before:,.0f} times"
+    elif before:
+        difference = shown(100 * (after - before) / abs(before), "percent", sign="+")
+    else:
+        difference = shown(after - before, digits=10, sign="+")
+    return cells[0], cells[1], difference
+
+
+def _tables(section: ReportSection) -> Iterator[Table]:
+    """The rows of a section. Columns are the usual four and one for odd figures, or a table's own where it has such."""
+    own: dict[tuple[str, ...], dict[str, None]] = {}
+    for row in section.rows:
+        own.setdefault(row.path[:1], {}).update(dict.fromkeys(cell.measure for cell in row.cells))
+    columns = {
+        table: tuple(measures) if len(set(measures) - set(_STANDARD)) > 1 and table else (*_STANDARD, _OTHER)
+        for table, measures in own.items()
+    }
+    for measures, rows in groupby(section.rows, lambda row: columns[row.path[:1]]):
+        yield _rows(list(rows), measures)
+
+
+def _rows(rows: Sequence[Row], measures: tuple[str, ...]) -> Table:
+    cells = []
+    for row in rows:
+        texts = {cell.measure: cell.text for cell in row.cells} | dict.fromkeys(row.overflow, "****")
+        for measure in [measure for measure in texts if measure not in measures]:
+            texts[_OTHER] = texts.pop(measure)
+        cells.append((" / ".join((*row.path, row.label)), *(texts.get(measure, "") for measure in measures)))
+    return Table([Column(""), *(Column(measure, figures=True) for measure in measures)], cells)
+
+
+def _summary(name: str, report: Report) -> tuple[Line, Line]:
+    header = report.header
+    parts = [
+        header.server,
+        f"{header.started} - {header.ended}" if header.started else "",
+        f"{header.interval.total_seconds():.0f} s" if header.interval else "",
+        header.mode + (" (counters were cleared)" if cleared_counters(report) else ""),
+        header.version,
+    ]
+    return Line(f"{name}: {', '.join(filter(None, parts))}"), Line(f"  {completeness(report)}")

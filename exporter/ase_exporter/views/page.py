@@ -1,0 +1,54 @@
+"""HTML pages: Jinja2 templates over one base, in which every value is escaped, and views as such pages."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ase_exporter.views.figures import counted, duration, minute, moment, shown
+from ase_exporter.views.view import View
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_FILTERS = {"count": counted, "duration": duration, "minute": minute, "moment": moment, "shown": shown}
+
+
+def page(view: View) -> str:
+    """A view as a page that loads nothing."""
+    return render("view.html", title=view.title, parts=view.parts)
+
+
+def render(template: str, **values: object) -> str:
+    """A page. template: a file's name in `templates`. Every value but the SVG of charts is escaped."""
+    return _environment().get_template(template).render(values)
+
+
+def polylines(values: Sequence[float | None]) -> list[str]:
+    """The lines of shares from 0 to 1, evenly spaced, as points in a square of 100. None and NaN interrupt a line."""
+    step = 100 / max(1, len(values) - 1)
+    lines: list[list[str]] = [[]]
+    for place, value in enumerate(values):
+        if value is None or value != value:
+            lines.append([])
+            continue
+        lines[-1].append(f"{place * step:.1f},{100 * (1 - min(max(value, 0.0), 1.0)):.1f}")
+    return [" ".join(line) for line in lines if line]
+
+
+@cache
+def _environment() -> "Environment":
+    # Imported here: the process that serves metrics does without Jinja2 until somebody opens a page.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters.update(_FILTERS)
+    environment.globals |= {"polylines": polylines, "zip": zip}
+    return environment

@@ -1,0 +1,166 @@
+"""What commands, pages and assistants show: sections of lines, lists, tables, figures and charts.
+
+Whoever knows something makes a view of it once; `terminal`, `page` and `plain` show it. A part with a key is in the
+JSON, too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ase_exporter.views.chart import TimeChart
+from ase_exporter.views.figures import Unit, shown
+
+Style = Literal["", "better", "worse", "changed", "soft", "strong", "notes", "method"]
+# How bad what a view is about is, as `diagnosis.Level`; plain: it is not judged.
+Level = Literal["bad", "warn", "good", "none", "plain"]
+
+
+class Foreign(str):
+    """Text of others: a name, or what they have written. JSON for assistants says where it is."""
+
+    __slots__ = ()
+
+
+class Quoting(Foreign):
+    """A sentence or a statement of ours in which names of others are."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A small drawing in a cell; places are shares of its width and height, 0-1.
+
+    spans: left edge and width. dot: a place on it. line: values at even distances, None where nothing is known.
+    """
+
+    spans: Sequence[tuple[float, float]] = ()
+    dot: float | None = None
+    line: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a table shows in one place, as people see it, and its value in base units for JSON."""
+
+    text: str
+    value: Any = None
+    style: Style = ""
+    plot: Plot | None = None
+
+
+def figure(value: float | None, unit: Unit = "plain") -> Cell:
+    """A cell with a number."""
+    return Cell(shown(value, unit), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """title: None for a column that only JSON has. key: '' for one that only people see. figures: aligned right.
+
+    whole: its texts are never broken.
+    """
+
+    title: str | None
+    key: str = ""
+    figures: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, one for each column. empty: what is said in place of no rows. styles: of the rows."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str | Cell]]
+    key: str = ""
+    empty: str = "None."
+    styles: Sequence[Style] = ()
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence. key: of its text in JSON."""
+
+    text: str
+    style: Style = ""
+    key: str = ""
+    kind: ClassVar[str] = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What matters most, in one sentence."""
+
+    text: str
+    level: Level = "plain"
+    key: str = ""
+    kind: ClassVar[str] = "verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of sentences; nothing, if there are none."""
+
+    items: Sequence[str]
+    style: Style = ""
+    key: str = ""
+    kind: ClassVar[str] = "items"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines to be copied, which nothing breaks."""
+
+    lines: Sequence[str]
+    kind: ClassVar[str] = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The most important figures: each with what it is, and a remark."""
+
+    figures: Sequence[tuple[str, str, str]]
+    kind: ClassVar[str] = "tiles"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart over time, which only pages have. numbered: its marks have numbers."""
+
+    chart: TimeChart
+    title: str
+    caption: str = ""
+    numbered: bool = False
+    kind: ClassVar[str] = "chart"
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What only JSON has."""
+
+    content: Mapping[str, Any]
+    kind: ClassVar[str] = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Parts under a title. folded: a page shows them on demand, a terminal not at all."""
+
+    title: str
+    parts: "Sequence[Part]"
+    folded: bool = False
+    kind: ClassVar[str] = "section"
+
+
+Part = Table | Line | Verdict | Items | Code | Tiles | Chart | Data | Section
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A whole answer. title: of a page."""
+
+    title: str
+    parts: Sequence[Part]
