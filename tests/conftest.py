@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import sys
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,8 @@ from tests.paths import SHARED
 from ase_exporter.untrusted import redaction
 
 unit_tier.enter()
+# jsonschema would compile the grammars of international addresses when it is imported, which takes 2 s of each process.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 INSIDE = pytest.StashKey[unit_tier.Inside]()
 
 # No deadlines: a busy machine must not fail a test. Benchmarks measure speed.

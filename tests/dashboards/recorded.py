@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from dashboards import write
@@ -27,6 +28,7 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.rules.intervals import adapted
 from ase_exporter.sysmon.metrics import SYSMON, families
 from ase_exporter.sysmon.report import parse
+from ase_exporter.sysmon.structure import Report
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 
 # Seconds between scrapes, which the rules are adapted to; the rules are evaluated halfway between two.
@@ -103,7 +105,12 @@ def _sampled(now: float) -> Iterator[Family]:
     """What the last sample of sp_sysmon told."""
     yield SYSMON.family("ase_sysmon_runs_total", [(("ok",), 1.0)])
     yield SYSMON.value("ase_sysmon_last_run_success", 1.0)
-    yield from families(parse(simulated_report("16.0", 1)), ended=now - 60, now=now)
+    yield from families(_report(), ended=now - 60, now=now)
+
+
+@cache
+def _report() -> Report:
+    return parse(simulated_report("16.0", 1))
 
 
 def _machine(directory: Path) -> Recording:

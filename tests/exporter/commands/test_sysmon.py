@@ -10,7 +10,6 @@ from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.simulated import simulated_report
 
 Sysmon = Callable[..., Ended]
-WHOLE = simulated_report("16.0", 3)
 
 
 @pytest.fixture
@@ -26,19 +25,24 @@ def sysmon(run: Run) -> Sysmon:
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def whole() -> str:
+    return simulated_report("16.0", 3)
+
+
+@pytest.fixture
+def saved(tmp_path: Path, whole: str) -> Path:
     path = tmp_path / "before.txt"
-    path.write_text(WHOLE)
+    path.write_text(whole)
     return path
 
 
-def test_each_form_has_every_figure(sysmon: Sysmon, saved: Path) -> None:
+def test_each_form_has_every_figure(sysmon: Sysmon, saved: Path, whole: str) -> None:
     document = json.loads(sysmon("parse", saved, "--format", "json").stdout)
     assert document["header"]["server"] == "PROD_3" and document["complete"]
     rows = {(*row["path"], row["row"]): row for part in document["sections"] for row in part["rows"]}
     commits = rows["Transaction Summary", "Committed Xacts"]
     assert set(commits["cells"]) == {"per_sec", "count"}
-    assert WHOLE.splitlines()[commits["line"] - 1].split()[:2] == ["Committed", "Xacts"]
+    assert whole.splitlines()[commits["line"] - 1].split()[:2] == ["Committed", "Xacts"]
     table = sysmon("parse", saved).stdout
     assert "Transaction Summary / Committed Xacts" in table and f"{commits['cells']['count']:.0f}" in table
 
@@ -67,16 +71,16 @@ def test_of_several_files_the_others_are_read_where_one_is_no_report(sysmon: Sys
         (None, "cannot be read: No such file or directory"),
         ("", "not an sp_sysmon report"),
         ("nothing of the kind\n", "not an sp_sysmon report"),
-        (f"{WHOLE}\n{WHOLE}\n", "expected one report, found more"),
+        ("two", "expected one report, found more"),
     ],
     ids=["missing", "empty", "no report", "two reports"],
 )
 def test_what_cannot_be_compared_is_one_line(
-    sysmon: Sysmon, saved: Path, text: str | None, said: str
+    sysmon: Sysmon, saved: Path, whole: str, text: str | None, said: str
 ) -> None:
     other = saved.with_name("other.txt")
     if text is not None:
-        other.write_text(text)
+        other.write_text(f"{whole}\n{whole}\n" if text == "two" else text)
     for pair in ((other, saved), (saved, other)):
         ended = sysmon("diff", *pair, code=2)
         assert ended.stdout == "" and ended.stderr.count("\n") == 1 and f"{other}: {said}" in ended.stderr

@@ -2,6 +2,7 @@
 
 import random
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from ase_simulator.sysmon_report.report import write
@@ -23,6 +24,7 @@ _CACHES = ("default data cache", "log cache", "orders cache", "tempdb_cache")
 COUNT_NAMES = Path(__file__).with_name("count_names.txt").read_text().split()
 
 
+@cache
 def simulated_report(layout: Layout, seed: int) -> str:
     """The text of one report, with up to ten engines, four caches and four devices."""
     return "\n".join(write(simulated_sample(layout, seed)).lines)
