@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import sys
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -17,8 +16,6 @@ from tests.paths import SHARED
 from ase_exporter.untrusted import redaction
 
 unit_tier.enter()
-# jsonschema would compile the grammars of international addresses when it is imported, which takes 2 s of each process.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 INSIDE = pytest.StashKey[unit_tier.Inside]()
 
 # No deadlines: a busy machine must not fail a test. Benchmarks measure speed.
@@ -30,6 +27,7 @@ settings.register_profile("slow", parent=settings.get_profile("test"), max_examp
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--unit", action="store_true", help="only tests that use no server, program or browser")
+    parser.addoption("--no-unit", action="store_true", help="only the tests that --unit leaves out")
     parser.addoption("--no-new-skips", action="store_true", help="a skip that allowed_skips.yaml lacks fails")
 
 
@@ -54,9 +52,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --unit, leave out tests whose fixtures use more. Skip what reads shared material where there is none."""
-    if config.option.unit:
-        items[:] = [item for item in items if not unit_tier.takes_outside_fixture(item)]
+    """Leave out the tests of the other tier. Skip what reads shared material where there is none."""
+    if config.option.unit or config.option.no_unit:
+        items[:] = [item for item in items if unit_tier.contains(item) is config.option.unit]
     if not SHARED.is_dir():
         absent = pytest.mark.skip(reason="no ../shared beside the project")
         for item in items:

@@ -34,9 +34,9 @@ def test_listens():
 """
 
 
-def tier(file: Path) -> str:
-    """What pytest prints of the tier's tests in a file outside the project."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--unit"]
+def tier(file: Path, option: str = "--unit") -> str:
+    """What pytest prints of the tests in a file outside the project that belong to the tier, or that do not."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", option]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     ended = subprocess.run(
         [*command, "--rootdir", REPOSITORY, "-p", "tests.conftest", file],
@@ -74,3 +74,5 @@ def test_nothing_outside_is_reached_by_fixtures_or_by_what_slips_through(tmp_pat
     assert "2 failed, 2 passed" in said
     assert "subprocess.Popen: a test of the unit tier uses the outside" in said
     assert "socket.bind: a test of the unit tier uses the outside" in said
+    # The others run in the other part of the tests: the one that takes a port, which fails there.
+    assert "1 failed in" in tier(file, "--no-unit")

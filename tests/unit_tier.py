@@ -56,15 +56,17 @@ def enter() -> None:
         _install_pyodbc_stand_in()
 
 
+@cache
 def is_outside(path: Path) -> bool:
     """Whether a module of the tests uses the outside."""
     return any(_leads_outside(name) for name in _imports(path))
 
 
-def takes_outside_fixture(item: pytest.Item) -> bool:
-    """Whether a fixture that the test takes uses the outside."""
+def contains(item: pytest.Item) -> bool:
+    """Whether neither the test's file nor a fixture that it takes uses the outside."""
     found = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009  # pytest has no public way
-    return any(_uses_outside(definition.func) for definitions in found.values() for definition in definitions)
+    used = (definition.func for definitions in found.values() for definition in definitions)
+    return not is_outside(item.path) and not any(map(_uses_outside, used))
 
 
 class Inside:
