@@ -1,7 +1,7 @@
 """Advice on what the diagnosis finds, spinlocks and all else: statements, by the time that each finding explains."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
@@ -149,19 +149,10 @@ def _eased(
     finding: Finding, evidence: Evidence, diagnosis: Diagnosis
 ) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
     """What to do, and what is not worth its price."""
-    steps, cautions = [], []
-    for remedy in remedies().causes.get(finding.name, ()):
-        step = cause_step(remedy, finding, evidence) if remedy.applies(diagnosis.measures) else None
-        if step is None:
-            continue
-        why_not = _too_large(step, evidence)
-        if step.downtime and finding.share is not None and finding.share < MIN_SHARE:
-            why_not = why_not or f"{step.ceiling}: too little for a restart or single-user mode"
-        if why_not:
-            cautions.append(f"not advised: {step.statements[0]}: {why_not}")
-        else:
-            steps.append(step)
-    return tuple(steps), tuple(cautions)
+    fitting = (each for each in remedies().causes.get(finding.name, ()) if each.applies(diagnosis.measures))
+    steps = filter(None, (cause_step(remedy, finding, evidence) for remedy in fitting))
+    little = finding.share is not None and finding.share < MIN_SHARE
+    return _worthwhile(steps, evidence, lambda step: step.ceiling if little else "")
 
 
 def _finding(spinlock: SpinlockRates, evidence: Evidence, cost: float, spins: float) -> SpinlockFinding:
@@ -205,17 +196,29 @@ def _together(findings: Sequence[SpinlockFinding], evidence: Evidence) -> list[S
 
 def _worth_its_price(finding: SpinlockFinding, evidence: Evidence) -> SpinlockFinding:
     """The finding without steps that are not worth it, each of which becomes a caution."""
-    steps, cautions = [], list(finding.cautions)
-    for step in finding.steps:
+
+    def little(step: AdviceStep) -> str:
+        enough = step.engines >= max(MIN_ENGINES, MIN_SHARE * evidence.engines)
+        return "" if enough else f"about {step.engines:.2f} of {evidence.engines} engines spin on it"
+
+    steps, cautions = _worthwhile(finding.steps, evidence, little)
+    return replace(finding, steps=steps, cautions=(*finding.cautions, *cautions))
+
+
+def _worthwhile(
+    steps: Iterable[AdviceStep], evidence: Evidence, little: Callable[[AdviceStep], str]
+) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
+    """What to do, and what is not worth its price. little: what a step eases, if that is too little, else ''."""
+    kept, cautions = [], []
+    for step in steps:
         why_not = _too_large(step, evidence)
-        if step.downtime and step.engines < max(MIN_ENGINES, MIN_SHARE * evidence.engines):
-            spin = f"about {step.engines:.2f} of {evidence.engines} engines spin on it"
-            why_not = why_not or f"{spin}: too little for a restart or single-user mode"
+        if step.downtime and (eased := little(step)):
+            why_not = why_not or f"{eased}: too little for a restart or single-user mode"
         if why_not:
             cautions.append(f"not advised: {step.statements[0]}: {why_not}")
         else:
-            steps.append(step)
-    return replace(finding, steps=tuple(steps), cautions=tuple(cautions))
+            kept.append(step)
+    return tuple(kept), tuple(cautions)
 
 
 def _too_large(step: AdviceStep, evidence: Evidence) -> str:

@@ -6,15 +6,11 @@ from typing import Any
 from ase_exporter.advise.advice import Advice, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
 from ase_exporter.views.figures import shown
-from ase_exporter.views.view import Code, Column, Items, Line, Part, Quoting, Section, Style, Table, View
+from ase_exporter.views.view import Code, Items, Line, Part, Quoting, Section, Style, Table, View, columns
 
 MAX_SHOWN = 15
 _STYLES: dict[str, Style] = {"severe": "worse", "hot": "worse", "quiet": "soft"}
-_COLUMNS = (
-    Column("Spinlock"),
-    *(Column(title, figures=True) for title in ("Contention", "Grabs/s", "Spins/s", "Spinning")),
-    Column("State"),
-)
+_FIGURES = ("Contention", "Grabs/s", "Spins/s", "Spinning")
 
 
 def advice_view(advice: Advice) -> View:
@@ -26,7 +22,9 @@ def advice_view(advice: Advice) -> View:
     )
     found = advice.findings[:MAX_SHOWN]
     spinlocks = Table(
-        _COLUMNS, [_row(each) for each in found], styles=[_STYLES.get(each.severity, "") for each in found]
+        columns("Spinlock", *_FIGURES, "State", figures=_FIGURES),
+        [_row(each) for each in found],
+        styles=[_STYLES.get(each.severity, "") for each in found],
     )
     rules = [*advice.do_not, "For huge pages, THP and memlock of the host see ase-exporter hugepages."]
     return View(

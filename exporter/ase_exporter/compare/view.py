@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import filterfalse
 from typing import Any
@@ -15,13 +15,12 @@ from ase_exporter.compare.comparison import (
     sweet_spot,
 )
 from ase_exporter.compare.measures import LOAD, Measure
-from ase_exporter.compare.statistics import CONFIDENCE, WindowDifference, WindowStatistics
+from ase_exporter.compare.statistics import CONFIDENCE, WindowDifference
 from ase_exporter.views.chart import time_chart
 from ase_exporter.views.figures import UNKNOWN, counted, moment, shown
 from ase_exporter.views.view import (
     Cell,
     Chart,
-    Column,
     Data,
     Items,
     Line,
@@ -32,6 +31,7 @@ from ase_exporter.views.view import (
     Table,
     Verdict,
     View,
+    columns,
 )
 
 NO_EVIDENCE = "no evidence"
@@ -60,19 +60,13 @@ def comparison_view(comparison: Comparison, *, everything: bool = False) -> View
         Items(findings(comparison), key="findings"),
     ]
     if changed:
-        effects = Section("What changed, the largest effect first", [_effects(comparison, changed)])
         charts = [_time_line(comparison, row) for row in changed[:_TIME_LINES]]
-        parts += [effects, *([] if everything else _grids(comparison, changed)), *charts]
-    title = "All figures"
+        tables = _tables(comparison, changed)
+        parts += [Section("What changed, the largest effect first", [*tables, *charts])]
     if others:
-        title += f", also of the {counted(len(others), 'measure')} without evidence of a difference"
-    rows = [*changed, *others]
-    tables: Sequence[Part] = _grids(comparison, rows) or [_pair(comparison, rows)]
-    parts += [
-        Section(title, tables, folded=not everything),
-        Line(method(comparison), "method"),
-        Data(_data(comparison)),
-    ]
+        title = f"{counted(len(others), 'measure')} without evidence of a difference"
+        parts += [Section(title, _tables(comparison, others), folded=not everything)]
+    parts += [Line(method(comparison), "method"), Data(_data(comparison))]
     return View(f"{comparison.selector}: {names}", parts)
 
 
@@ -169,73 +163,37 @@ def _windows(comparison: Comparison) -> Iterator[str]:
         yield f"{span.name}: {moment(span.start)} to {moment(span.end)} ({length})"
 
 
-def _effects(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
-    """The last window against the first."""
+def _tables(comparison: Comparison, rows: Sequence[ComparisonRow]) -> list[Part]:
+    """The last window against the first; of a series, all windows as well."""
     reach = min(max((row.size for row in rows), default=0.0), 1.0) or 1.0
-    first, last = comparison.spans[0].name, comparison.spans[-1].name
-    columns = [
-        Column("Measure"),
-        Column("", whole=True),
-        *(Column(name, figures=True) for name in (first, last, "difference [interval]")),
-        Column("at equal load", whole=True),
-        Column(f"-{reach:.0%} to +{reach:.0%}"),
-    ]
-    return Table(
-        columns,
-        [
-            [
-                row.title,
-                Cell(row.verdict, style=_STYLES.get(row.verdict, "")),
-                *(row.measure.show(row.values[at]) for at in (0, -1)),
-                _interval(row.measure, row.against_first[-1]),
-                _at_equal_load(row),
-                Cell("", plot=_plot(row, reach)),
-            ]
-            for row in rows
-        ],
-    )
-
-
-def _grids(comparison: Comparison, rows: Sequence[ComparisonRow]) -> list[Section]:
-    """Of a series: the values, each window against the one before it, and against the first."""
-    if len(comparison.spans) == 2:
-        return []
     names = [span.name for span in comparison.spans]
-    grids: tuple[tuple[str, list[str], Callable[[ComparisonRow], Sequence[str]]], ...] = (
-        ("Values over each window", names, lambda row: [*map(row.measure.show, row.values)]),
-        ("Each window against the one before it", names[1:], lambda row: [*map(_verdict, row.steps)]),
-        (f"Each window against {names[0]}", names[1:], lambda row: [*map(_relative, row.against_first)]),
-    )
-    return [
-        Section(
-            title,
-            [
-                Table(
-                    [Column("Measure"), *(Column(name, figures=True) for name in columns)],
-                    [[row.title, *cells(row)] for row in rows],
-                )
-            ],
+    ends = (names[0], names[-1], "difference [interval]")
+    scale = f"{shown(-100 * reach, 'percent')} to {shown(100 * reach, 'percent')}"
+    heads = columns("Measure", "", *ends, "at equal load", scale, figures=ends, whole=("", "at equal load"))
+    effects: list[tuple[str | Cell, ...]] = [
+        (
+            row.title,
+            Cell(row.verdict, style=_STYLES.get(row.verdict, "")),
+            *(row.measure.show(row.values[at]) for at in (0, -1)),
+            _interval(row.measure, row.against_first[-1]),
+            _at_equal_load(row),
+            Cell("", plot=_plot(row, reach)),
         )
-        for title, columns, cells in grids
+        for row in rows
     ]
+    found: list[Part] = [Table(heads, effects)]
+    if len(names) > 2:
+        series = Table(columns("Measure", *names), [(row.title, *_steps(row)) for row in rows])
+        found.append(Section("Each window, against the first and the one before it", [series]))
+    return found
 
 
-def _pair(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
-    names = [span.name for span in comparison.spans]
-    medians = (f"{name}: median +- IQR/2" for name in names)
-    titles = ("Measure", *names, *medians, "difference [interval]", "verdict", "at equal load")
-    return Table([Column(title) for title in titles], [[*_pair_cells(row)] for row in rows])
-
-
-def _pair_cells(row: ComparisonRow) -> Iterator[str]:
-    (difference,), (equal,) = row.steps, row.at_equal_load
-    yield row.title
-    yield from map(row.measure.show, row.values)
-    for window in (difference.before, difference.after) if difference else (None, None):
-        yield _median(row.measure, window) if window else UNKNOWN
-    yield _interval(row.measure, difference)
-    yield _verdict(difference)
-    yield f"{_interval(row.measure, equal)} {_verdict(equal)}" if equal else UNKNOWN
+def _steps(row: ComparisonRow) -> Iterator[str]:
+    """The value of each window, then how it differs from that of the first, and from the one before."""
+    first, *others = map(row.measure.show, row.values)
+    yield first
+    for value, difference, step in zip(others, row.against_first, row.steps, strict=True):
+        yield f"{value}\n{_relative(difference)}\nstep: {step.verdict if step else UNKNOWN}"
 
 
 def _plot(row: ComparisonRow, reach: float) -> Plot | None:
@@ -267,17 +225,11 @@ def _time_line(comparison: Comparison, row: ComparisonRow) -> Chart:
     return Chart(chart, f"{row.title}, 0 to {row.measure.show(chart.greatest / scale)}")
 
 
-def _median(measure: Measure, window: WindowStatistics) -> str:
-    return f"{measure.show(window.median)} +- {measure.show(window.spread / 2)}"
-
-
-def _verdict(difference: WindowDifference | None) -> str:
-    return difference.verdict if difference else UNKNOWN
-
-
 def _relative(difference: WindowDifference | None) -> str:
-    if difference is None or math.isnan(difference.relative):
-        return _verdict(difference)
+    if difference is None:
+        return UNKNOWN
+    if math.isnan(difference.relative):
+        return difference.verdict
     # "+136 %" and "236 % of" are easily confused, so large gains are shown both ways.
     times = f" (x{1 + difference.relative:.2f})" if difference.relative >= 1 else ""
     return f"{shown(100 * difference.relative, 'percent', sign='+')}{times} {difference.verdict}"

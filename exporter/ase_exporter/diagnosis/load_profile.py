@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ase_exporter.config import yaml_files
 from ase_exporter.views.figures import shown
-from ase_exporter.views.view import Column, Section, Table
+from ase_exporter.views.view import Section, Table, columns
 
 # Rows of each table of a report.
 MAX_ROWS = 15
@@ -64,15 +64,15 @@ def ranked(found: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def load_section(rows: Iterable[LoadRow]) -> Section:
     """The load as a section of a report."""
-    columns = [Column(""), Column("per second", figures=True), Column("per transaction", figures=True)]
+    figures = ("per second", "per transaction")
     cells = [(each.title, shown(each.per_second), shown(each.per_transaction)) for each in rows]
-    return Section("Load", [Table(columns, cells)])
+    return Section("Load", [Table(columns("", *figures, figures=figures), cells)])
 
 
 def ranked_section(
     title: str, what: str, unit: str, rows: Sequence[tuple[str, float]], reason: str = ""
 ) -> Section:
     """The largest values by name. what, unit: titles of both columns. reason: why it is not known, '' if it is."""
-    columns = [Column(what), Column(unit, figures=True)]
     empty = f"Not known: {reason}." if reason else "None."
-    return Section(title, [Table(columns, [(name, shown(value)) for name, value in rows], empty=empty)])
+    cells = [(name, shown(value)) for name, value in rows]
+    return Section(title, [Table(columns(what, unit, figures=(unit,)), cells, empty=empty)])

@@ -4,22 +4,21 @@ from ase_exporter.report.fleet import ALERT_STEP, Fleet, FleetServer
 from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.view import period_text
 from ase_exporter.views.figures import counted, duration, minute, shown
-from ase_exporter.views.view import Cell, Column, Line, Part, Plot, Style, Table, Verdict, View
+from ase_exporter.views.view import Cell, Line, Part, Plot, Style, Table, Verdict, View, columns
 
 MAX_SERVERS, MAX_ALERTS = 300, 3
 _LEVELS: dict[str, Style] = {"bad": "worse", "warn": "changed", "good": "better", "none": "soft"}
-_COLUMNS = (
-    Column("", figures=True),
-    *(Column("server"), Column("rank of the first finding, 0 to 1"), Column("worst hour")),
-    *(Column("CPU busy", figures=True), Column("alerts"), Column("besides")),
-)
+_TITLES = ("", "server", "rank of the first finding, 0 to 1", "worst hour", "CPU busy", "alerts", "besides")
 
 
 def fleet_view(fleet: Fleet) -> View:
     """All servers, the worst first."""
     servers = fleet.servers
     rows = [(str(place), *_row(server)) for place, server in enumerate(servers[:MAX_SERVERS], 1)]
-    parts: list[Part] = [Verdict(fleet.verdict, fleet.level), Table(_COLUMNS, rows)]
+    parts: list[Part] = [
+        Verdict(fleet.verdict, fleet.level),
+        Table(columns(*_TITLES, figures=("", "CPU busy")), rows),
+    ]
     if (more := len(servers) - MAX_SERVERS) > 0:
         parts.append(Line(f"{more} more servers are better than these."))
     parts.append(

@@ -21,7 +21,6 @@ from ase_exporter.views.figures import counted, duration, minute, moment, number
 from ase_exporter.views.view import (
     Cell,
     Chart,
-    Column,
     Items,
     Line,
     Part,
@@ -32,6 +31,7 @@ from ase_exporter.views.view import (
     Tiles,
     Verdict,
     View,
+    columns,
 )
 
 MAX_LINES = 5
@@ -135,13 +135,8 @@ def _chart(report: ServerReport, title: str, unit: str, lines: dict[str, Values]
 
 def _worst_hours(hours: tuple[Hour, ...]) -> Section:
     figures = ("spinning", "CPU busy", "trans/s", "per CPU unit")
-    columns = [
-        Column("from (UTC)", whole=True),
-        Column("finding"),
-        *(Column(title, figures=True) for title in figures),
-        Column("hottest spinlock"),
-        Column("its contention", figures=True),
-    ]
+    titles = ("from (UTC)", "finding", *figures, "hottest spinlock", "its contention")
+    heads = columns(*titles, figures=(*figures, "its contention"), whole=("from (UTC)",))
     rows = [
         (
             minute(hour.start),
@@ -158,7 +153,7 @@ def _worst_hours(hours: tuple[Hour, ...]) -> Section:
     length = hours[0].seconds
     how = Line("The highest rank of the first finding first; to the percent alike, the busiest.", "method")
     title = "Worst hours" if length <= 3600 else f"Worst spans of {duration(length)}"
-    return Section(title, [Table(columns, rows), how])
+    return Section(title, [Table(heads, rows), how])
 
 
 def _effects(report: ServerReport) -> Iterator[Part]:
@@ -173,8 +168,8 @@ def _effects(report: ServerReport) -> Iterator[Part]:
         )
         for place, effect in enumerate(report.effects, 1)
     ]
-    columns = [Column(title, whole=title in ("", "when (UTC)", "effect")) for title in titles]
-    yield Table(columns, rows, empty="No change is recorded in the period.")
+    heads = columns(*titles, whole=("", "when (UTC)", "effect"))
+    yield Table(heads, rows, empty="No change is recorded in the period.")
     if rows:
         yield Line(
             "Before against after each change, as ase-exporter compare --around does it, at 95 % confidence. The effect"
@@ -207,16 +202,13 @@ def _listed(texts: list[str], most: int, what: str) -> str:
 
 
 def _alerts(report: ServerReport) -> Iterator[Part]:
-    columns = [
-        *(Column("alert", whole=True), Column("severity", whole=True), Column("about"), Column("when")),
-        *(Column(title, figures=True) for title in ("fired", "in all", "longest")),
-        Column("until (UTC)", whole=True),
-    ]
+    figures, whole = ("fired", "in all", "longest"), ("alert", "severity", "until (UTC)")
+    heads = columns(*whole[:2], "about", "when", *figures, whole[2], figures=figures, whole=whole)
     none = "No alert fired."
     if not report.alerts_recorded:
         none = "Prometheus has no series ALERTS of any server: whether the alerting rules are loaded is not known."
     rows = [_alert(report.period, alert) for alert in report.alerts[:MAX_ROWS]]
-    yield Table(columns, rows, empty=none)
+    yield Table(heads, rows, empty=none)
     if (more := len(report.alerts) - MAX_ROWS) > 0:
         yield Line(f"{more} more alerts fired for a shorter time.")
 
@@ -278,25 +270,25 @@ def _forecasts(report: ServerReport) -> Iterator[Part]:
             f" fills up within {duration(HORIZON)} at the pace of the last hours."
         )
     else:
-        columns = [Column("what"), Column("free now", figures=True), Column("full in", figures=True)]
+        figures = ("free now", "full in")
         end = report.period.end
         rows = [
             (each.name, shown(each.free, "ratio"), duration(each.seconds), minute(end + each.seconds))
             for each in found.full
         ]
-        yield Table([*columns, Column("that is, UTC", whole=True)], rows)
+        heads = columns("what", *figures, "that is, UTC", figures=figures, whole=("that is, UTC",))
+        yield Table(heads, rows)
         yield Line("At the pace of the last six hours (data) or of the last hour (the rest).", "method")
 
 
 def _gaps(report: ServerReport) -> Iterator[Part]:
     known = duration(report.gap_resolution)
     titles = ("from (UTC)", "to", "length", "what")
-    columns = [Column(title, figures=title == "length", whole=True) for title in titles]
     rows = [
         (minute(gap.start), minute(gap.end), duration(gap.seconds), gap.name)
         for gap in report.gaps[:MAX_ROWS]
     ]
-    yield Table(columns, rows, empty=f"None (to {known}).")
+    yield Table(columns(*titles, figures=("length",), whole=titles), rows, empty=f"None (to {known}).")
     if (more := len(report.gaps) - MAX_ROWS) > 0:
         yield Line(f"{more} more.")
     if rows:

@@ -9,7 +9,7 @@ from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row
 from ase_exporter.sysmon.structure import Section as ReportSection
 from ase_exporter.views.figures import UNKNOWN, counted, shown
-from ase_exporter.views.view import Cell, Column, Items, Line, Part, Section, Table, View
+from ase_exporter.views.view import Cell, Column, Items, Line, Part, Section, Table, View, columns
 
 _TIMES_FROM = 10
 _NAMED_PARTS = 3
@@ -36,7 +36,7 @@ def difference_view(before: Report, after: Report, top: int) -> View:
     """Two reports: findings first, then headlines, configuration and the changes. top: how many of them, 0 for all."""
     found = changes(before, after)
     rows = found[:top] if top else found
-    columns = [
+    heads = [
         *(Column("Section", "section"), Column("Row", "name"), Column("Measure", "measure")),
         *(Column("before", "before", figures=True), Column("after", "after", figures=True)),
         *(Column("change", figures=True), Column(None, "weight")),
@@ -56,9 +56,9 @@ def difference_view(before: Report, after: Report, top: int) -> View:
             *(Line(f"warning: {each}", "notes") for each in obstacles(before, after)),
             Section("Findings", [Items(findings, key="findings")]),
             *([] if findings else [Line("  no headline is better or worse")]),
-            Section("", [Table([Column("Headline"), *columns[3:6]], headlines)]),
+            Section("", [Table([Column("Headline"), *heads[3:6]], headlines)]),
             *([Section("Configuration", [Items(configuration, key="configuration")])]),
-            Section("", [Table(columns, cells, key="changes"), Line(count, "soft")]),
+            Section("", [Table(heads, cells, key="changes"), Line(count, "soft")]),
         ],
     )
 
@@ -104,11 +104,11 @@ def _tables(section: ReportSection) -> Iterator[Table]:
     own: dict[tuple[str, ...], dict[str, None]] = {}
     for row in section.rows:
         own.setdefault(row.path[:1], {}).update(dict.fromkeys(cell.measure for cell in row.cells))
-    columns = {
+    measures_of = {
         table: tuple(measures) if len(set(measures) - set(_STANDARD)) > 1 and table else (*_STANDARD, _OTHER)
         for table, measures in own.items()
     }
-    for measures, rows in groupby(section.rows, lambda row: columns[row.path[:1]]):
+    for measures, rows in groupby(section.rows, lambda row: measures_of[row.path[:1]]):
         yield _rows(list(rows), measures)
 
 
@@ -119,7 +119,7 @@ def _rows(rows: Sequence[Row], measures: tuple[str, ...]) -> Table:
         for measure in [measure for measure in texts if measure not in measures]:
             texts[_OTHER] = texts.pop(measure)
         cells.append((" / ".join((*row.path, row.label)), *(texts.get(measure, "") for measure in measures)))
-    return Table([Column(""), *(Column(measure, figures=True) for measure in measures)], cells)
+    return Table(columns("", *measures, figures=measures), cells)
 
 
 def _summary(name: str, report: Report) -> tuple[Line, Line]:

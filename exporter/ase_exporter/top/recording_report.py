@@ -23,7 +23,7 @@ from ase_exporter.top.frames import Frame
 from ase_exporter.top.recording import ReplayFeed
 from ase_exporter.top.samples import Sample
 from ase_exporter.views.figures import counted, duration, moment, shown
-from ase_exporter.views.view import Cell, Column, Items, Line, Part, Section, Table, Verdict, View
+from ase_exporter.views.view import Cell, Items, Line, Part, Section, Table, Verdict, View, columns
 
 # Steps of a chain that are indented.
 MAX_DEPTH = 8
@@ -119,7 +119,6 @@ def recording_view(path: Path, catalogue: Catalogue) -> View:
 def _account(parts: Sequence[tuple[str, float]], transactions: float | None) -> Section:
     """Where the time goes. parts: seconds per second. transactions: per second."""
     titles = ("sessions, on average", "share", "ms per transaction")
-    columns = [Column("part"), *(Column(title, figures=True) for title in titles)]
     whole = sum(seconds for _, seconds in parts)
     rows = [
         (
@@ -130,12 +129,11 @@ def _account(parts: Sequence[tuple[str, float]], transactions: float | None) -> 
         )
         for part, seconds in parts
     ]
-    return Section("Where the time goes", [Table(columns, rows)])
+    return Section("Where the time goes", [Table(columns("part", *titles, figures=titles), rows)])
 
 
 def _statements(found: Sequence[StatementCost]) -> Section:
     figures = ("uses", "CPU, s", "elapsed, s", "reads", "reads each")
-    columns = [Column("statement"), Column("database"), *(Column(each, figures=True) for each in figures)]
     rows: list[tuple[str | Cell, ...]] = [
         (
             each.name,
@@ -145,7 +143,8 @@ def _statements(found: Sequence[StatementCost]) -> Section:
         )
         for each in found
     ]
-    table = Table([*columns, Column("changed")], rows, empty="None, or not recorded.")
+    heads = columns("statement", "database", *figures, "changed", figures=figures)
+    table = Table(heads, rows, empty="None, or not recorded.")
     return Section("Statements, by CPU", [table])
 
 
@@ -166,13 +165,8 @@ def _blocking(frames: Sequence[Frame], sessions: Sequence[Snapshot]) -> Iterator
 
 def _chains(links: Sequence[Link]) -> Table:
     """Each session above those that it blocks."""
-    columns = [
-        Column("session", whole=True),
-        Column("blocks", figures=True),
-        Column("login, program"),
-        Column("in this state", figures=True),
-        *(Column("statement"), Column("object, lock")),
-    ]
+    figures = ("blocks", "in this state")
+    titles = ("session", "blocks", "login, program", "in this state", "statement", "object, lock")
     rows = [
         (
             "· " * min(link.depth, MAX_DEPTH) + str(link.session.spid),
@@ -184,14 +178,13 @@ def _chains(links: Sequence[Link]) -> Table:
         )
         for link in links
     ]
-    return Table(columns, rows)
+    return Table(columns(*titles, figures=figures, whole=("session",)), rows)
 
 
 def _space(figures: Figures) -> Section:
     spaces = sorted(figures.space, key=lambda each: -each.used)[:MAX_ROWS]
-    columns = [Column("database"), Column("use"), Column("used", figures=True)]
     rows = [(each.database, each.use, shown(each.used, "ratio")) for each in spaces]
-    return Section("Space at the end", [Table(columns, rows)])
+    return Section("Space at the end", [Table(columns("database", "use", "used", figures=("used",)), rows)])
 
 
 def read_recording(feed: ReplayFeed) -> tuple[list[Frame], int, Mapping[str, float]]:

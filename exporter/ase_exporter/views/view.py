@@ -4,7 +4,7 @@ Whoever knows something makes a view of it once; `terminal`, `page` and `plain` 
 JSON, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -66,6 +66,11 @@ class Column:
     key: str = ""
     figures: bool = False
     whole: bool = False
+
+
+def columns(*titles: str, figures: Container[str] = (), whole: Container[str] = ()) -> list[Column]:
+    """The columns with these titles. figures, whole: those with figures, and those whose texts are never broken."""
+    return [Column(title, figures=title in figures, whole=title in whole) for title in titles]
 
 
 @dataclass(frozen=True, slots=True)
