@@ -1,53 +1,50 @@
 """The screen of `ase-exporter top`: keys, and where the text goes. The only module that needs textual.
 
-What is shown comes from `view` and `detail`, as for scripts; this module holds which server, part, order and moment
-the user has chosen.
+What is shown comes from `header`, `view` and `detail`, as for scripts; this module holds which server, part, order and
+moment the user has chosen.
 """
 
 import contextlib
 import os
 import time
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
-from textual.widgets import DataTable, Input, Static
+from textual.widgets import DataTable, Footer, HelpPanel, Input, Static, Tab, Tabs
 
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.errors import UserError
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Delivered, Feed
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
-from ase_exporter.top.plain import padded, table_lines
+from ase_exporter.top.samples import WINDOW
 from ase_exporter.top.tables import tables
 from ase_exporter.top.text import UNICODE, Glyphs, clock
-from ase_exporter.top.view import PARTS, ScreenRow, ScreenTable, table
+from ase_exporter.top.view import PARTS, ScreenRow, ScreenTable
+from ase_exporter.untrusted.terminal import GAP
 
-SERVERS = "servers"
-# From this height on, the most important rows of the other parts are shown below the table.
-TALL = 40
-TALL_SHARE = 8
-HELP = Path(__file__).with_name("help.txt").read_text(encoding="utf-8").rstrip()
-KEYS = "q quit  space pause  / filter  s sort  enter details  1-9 parts  ? help"
-# As in pg_activity: what runs, what waits, who blocks; and the order by CPU, reads and time.
-FUNCTION_KEYS = {"f1": "sessions", "f2": "waits", "f3": "blocking"}
-ORDER_KEYS = {"c": "CPU", "d": "Reads", "t": "Time"}
+# From this height on, the most important rows of other parts are shown below the table: of each one for so many lines.
+TALL, TALL_SHARE = 40, 7
+MORE = ("sessions", "waits", "blocking")
 # Rows of a table on the screen: a server may have thousands of sessions, and each row takes time to draw.
 MAX_ROWS = 300
-# What enter shows of a row, by part.
-DETAILS = {
-    "spinlocks": detail.spinlock_lines,
-    "caches": detail.cache_lines,
-    "sessions": detail.session_lines,
-    "blocking": detail.session_lines,
-}
 # Lines below the head that a small terminal keeps: the title, the parts, the first rows of the table, the keys.
 BELOW = 5
+NOTES = f"""
+Rates are of the last {WINDOW:.0f} seconds, as the server counts CPU time in whole seconds. CPU of a spinlock:
+share of all engine time that spins on it (an estimate: a spin takes {threshold(SECONDS_PER_SPIN) * 1e9:.3g} ns).
+Contention: waits / grabs. A bar in a trend marks a configuration change.
+"""
 
 
 class NewFrame(Message):
@@ -58,7 +55,63 @@ class NewFrame(Message):
         self.frame = frame
 
 
-class TopApp(App[UserError]):
+def _keys(shown: str, description: str, actions: Mapping[str, str], **options: Any) -> list[BindingType]:
+    """Keys that are one line of the help. actions: by key; show: in the last line, too."""
+    first, *others = (Binding(key, action, description, key_display=shown) for key, action in actions.items())
+    return [
+        replace(first, **({"show": False} | options)),
+        *(replace(each, system=True, show=False) for each in others),
+    ]
+
+
+def _listed(binding: BindingType) -> BindingType:
+    """A binding of textual's table: the keys that move a cursor are not listed as keys of top."""
+    assert isinstance(binding, Binding)
+    if binding.action == "select_cursor":
+        return replace(binding, description="Details", show=True, key_display=binding.key)
+    return replace(binding, system=True)
+
+
+class Rows(DataTable[Text], inherit_bindings=False):
+    """A table of rows."""
+
+    HELP = NOTES
+    BINDINGS: ClassVar[list[BindingType]] = [_listed(each) for each in DataTable.BINDINGS]
+
+    def __init__(self, name: str, *, cursor: bool = True) -> None:
+        super().__init__(id=name, cursor_type="row", cell_padding=0, show_cursor=cursor)
+        self.can_focus = cursor
+
+    def fill(self, table: ScreenTable, most: int, *, to_top: bool = False) -> None:
+        """Show the first rows. The cursor stays on its row once the user has moved it, unless it goes `to_top`."""
+        cursor, offset = self._cursor_key(), self.scroll_offset
+        self.clear(columns=True)
+        rows, blank = list(table.rows[:most]), [""] * (len(table.titles) - 1)
+        if not table.rows or len(table.rows) > most:
+            note = f"+{len(table.rows) - most}" if table.rows else table.empty
+            rows.append(ScreenRow("", (note, *blank), (), "dim"))
+        gaps = ["", *[GAP] * len(blank)]
+        columns = zip(table.titles, gaps, *(row.cells for row in rows), strict=True)
+        for (name, align), gap, *cells in columns:
+            width = max(map(cell_len, (name, *cells))) + len(gap)
+            self.add_column(Text(gap + name, justify=align), width=width)
+        for row in rows:
+            shown = zip(row.cells, table.titles, gaps, strict=True)
+            self.add_row(
+                *(Text(gap + cell, row.style, justify=align) for cell, (_, align), gap in shown), key=row.key
+            )
+        if not to_top:
+            with contextlib.suppress(ValueError):
+                self.move_cursor(row=[row.key for row in rows].index(cursor), scroll=False)
+            self.scroll_to(x=offset.x, y=offset.y, animate=False)
+
+    def _cursor_key(self) -> str:
+        if not 0 < self.cursor_row < self.row_count:
+            return ""
+        return str(self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value)
+
+
+class TopApp(App[UserError], inherit_bindings=False):
     """Shows the frames of a feed. Returns why no more of them came, unless the user has left.
 
     characters: those that the terminal can show.
@@ -66,19 +119,33 @@ class TopApp(App[UserError]):
 
     CSS_PATH = "screen.css"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,ctrl+c", "quit", priority=False),
-        Binding("space", "pause", priority=False),
-        Binding("slash", "filter"),
-        Binding("s", "sort"),
-        Binding("r", "reverse"),
-        Binding("escape", "leave"),
-        Binding("comma", "step(-1)"),
-        Binding("full_stop", "step(1)"),
-        Binding("tab", "next_part", priority=True),
-        Binding("question_mark", "help"),
-        *(Binding(str(number), f"part({number - 1})") for number in range(1, len(PARTS) + 1)),
-        *(Binding(key, f"part({PARTS.index(name)})") for key, name in FUNCTION_KEYS.items()),
-        *(Binding(key, f"sort_by('{title}')") for key, title in ORDER_KEYS.items()),
+        *_keys("1-9", "Tables", {str(at + 1): f"part({at})" for at in range(len(PARTS))}, show=True),
+        *_keys("tab", "Next table", {"tab": "next_part(1)"}, priority=True),
+        *_keys("shift+tab", "Table before", {"shift+tab": "next_part(-1)"}, priority=True),
+        # As in pg_activity: what runs, what waits, who blocks; and the order by CPU, reads and time.
+        *_keys(
+            "F1 F2 F3",
+            "Sessions, waits, blocking",
+            {
+                f"f{at}": f"part({PARTS.index(name)})"
+                for at, name in enumerate(("sessions", "waits", "blocking"), 1)
+            },
+        ),
+        *_keys("/", "Filter", {"slash": "filter"}, show=True),
+        *_keys("s", "Sort", {"s": "sort"}, tooltip="by the next column", show=True),
+        *_keys("r", "Reverse the order", {"r": "reverse"}),
+        *_keys(
+            "c d t",
+            "Sort by CPU, reads, time",
+            {"c": "sort_by('CPU')", "d": "sort_by('Reads')", "t": "sort_by('Time')"},
+        ),
+        *_keys("space", "Pause", {"space": "pause"}, tooltip="and go on; sampling does", show=True),
+        *_keys(
+            ", .", "While paused: one sample back, forward", {"comma": "step(-1)", "full_stop": "step(1)"}
+        ),
+        *_keys("escape", "Back", {"escape": "leave"}),
+        *_keys("?", "Help", {"question_mark": "help"}, show=True),
+        *_keys("q", "Quit", {"q": "quit", "ctrl+c": "quit"}, show=True),
     ]
     ENABLE_COMMAND_PALETTE = False
     TITLE = "ase-exporter top"
@@ -92,28 +159,32 @@ class TopApp(App[UserError]):
         self._arrived: dict[str, float] = {}
         self._target: str | None = feed.targets[0] if len(feed.targets) == 1 else None
         self._part = PARTS[0]
-        self._order: dict[str, tuple[int, bool]] = {}
+        # By part: the title of the column, and whether the largest come first.
+        self._order: dict[str, tuple[str, bool]] = {}
         self._filter = ""
         self._paused: Frame | None = None
-        self._page: tuple[str, str] | None = None
-        self._titles: tuple[str, ...] = ()
+        # The row whose details are shown.
+        self._page: str | None = None
         self._shows = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="title", markup=False)
         yield Static(id="head", markup=False)
-        yield Static(id="parts", markup=False)
-        shown: DataTable[Text] = DataTable(id="table", cursor_type="row", cell_padding=0)
-        yield shown
-        yield Static(id="more", markup=False)
+        labels = {name: tables()[name].label or name for name in PARTS}
+        yield Tabs(*(Tab(f"{at} {label}", id=name) for at, (name, label) in enumerate(labels.items(), 1)))
+        yield Rows("table")
+        with Vertical(id="more"):
+            for name in MORE:
+                yield Rows(f"more-{name}", cursor=False)
         with VerticalScroll(id="page"):
-            yield Static(id="page-text", markup=False)
+            yield Static(markup=False)
         yield Input(id="filter", placeholder="filter: text that rows contain, then enter")
-        yield Static(KEYS, id="keys", markup=False)
+        yield Footer(compact=True)
 
     def on_mount(self) -> None:
         """Start to sample, and to say every second how long an answer is overdue."""
-        self.query_one(DataTable).focus()
+        self.query_one(Tabs).can_focus = False
+        self._table.focus()
         self._shows = True
         self._feed.start(self._deliver)
         self.set_interval(1.0, self._show_title)
@@ -145,53 +216,60 @@ class TopApp(App[UserError]):
 
     def action_part(self, number: int) -> None:
         if self._target is not None:
-            self._part = PARTS[number]
+            self.query_one(Tabs).active = self._part = PARTS[number]
             self._leave_page()
             self._show(to_top=True)
 
-    def action_next_part(self) -> None:
-        self.action_part((PARTS.index(self._part) + 1) % len(PARTS))
+    def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
+        """Show the part of a tab that was clicked on."""
+        if event.tab.id and event.tab.id != self._part:
+            self.action_part(PARTS.index(event.tab.id))
+
+    def action_next_part(self, by: int) -> None:
+        self.action_part((PARTS.index(self._part) + by) % len(PARTS))
 
     def action_pause(self) -> None:
         """Stop the screen at the last frame, or let it go on."""
         history = self._histories.get(self._target or "")
-        if self._paused is not None or not history:
-            self._paused = None
-        else:
-            self._paused = history[-1]
+        self._paused = history[-1] if history and self._paused is None else None
         self._feed.pause(self._paused is not None)
         self._show()
 
     def action_step(self, by: int) -> None:
         """While paused, show an earlier or later frame."""
-        history = self._histories.get(self._target or "")
-        if self._paused is None or not history:
-            return
-        kept = list(history.until(history[-1]))
-        index = kept.index(self._paused) if self._paused in kept else 0
-        self._paused = kept[min(len(kept) - 1, max(0, index + by))]
-        self._show()
+        if self._paused is not None and self._target is not None:
+            kept = list(self._histories[self._target])
+            index = kept.index(self._paused) if self._paused in kept else 0
+            self._paused = kept[min(len(kept) - 1, max(0, index + by))]
+            self._show()
 
     def action_sort(self) -> None:
-        column, _ = self._order.get(self._shown_part, (-1, True))
-        self._order[self._shown_part] = ((column + 1) % max(1, len(self._titles)), True)
-        self._show(to_top=True)
+        titles = [name for name, _ in self._content().titles]
+        before, _ = self._order.get(self._shown_part, ("", True))
+        at = titles.index(before) + 1 if before in titles else 0
+        self._sort(titles[at % len(titles)])
 
-    def action_sort_by(self, title: str) -> None:
+    def action_sort_by(self, name: str) -> None:
         """Sort by the column of that title, the largest first, if the part has one."""
-        titles = [each.rstrip("v^▼▲") for each in self._titles]
-        if title in titles:
-            self._order[self._shown_part] = (titles.index(title), True)
-            self._show(to_top=True)
+        if name in (title for title, _ in self._content().titles):
+            self._sort(name)
 
     def action_reverse(self) -> None:
-        column, descending = self._order.get(self._shown_part, (0, True))
-        self._order[self._shown_part] = (column, not descending)
+        first = self._content().titles[0][0]
+        name, descending = self._order.get(self._shown_part, (first, True))
+        self._sort(name, descending=not descending)
+
+    def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
+        """Sort by a column whose title was clicked on."""
+        self._sort(self._content().titles[event.column_index][0])
+
+    def _sort(self, name: str, *, descending: bool = True) -> None:
+        self._order[self._shown_part] = (name, descending)
         self._show(to_top=True)
 
     def action_filter(self) -> None:
         """Ask for a text that rows must contain."""
-        field = self.query_one("#filter", Input)
+        field = self.query_one(Input)
         field.display = True
         field.value = self._filter
         # At once: the next key is the first letter.
@@ -205,8 +283,10 @@ class TopApp(App[UserError]):
         self._leave_filter()
 
     def action_leave(self) -> None:
-        """Leave the filter, the page or the server, in this order."""
-        if self.query_one("#filter", Input).display:
+        """Leave the help, the filter, the page or the server, in this order."""
+        if self.query(HelpPanel):
+            self.action_hide_help_panel()
+        elif self.query_one(Input).display:
             self._filter = ""
             self._leave_filter()
         elif self._page is not None:
@@ -219,69 +299,61 @@ class TopApp(App[UserError]):
         self._show()
 
     def action_help(self) -> None:
-        self._leave_page()
-        self._page = ("help", "")
-        self._show()
+        """Show or hide the keys."""
+        (self.action_hide_help_panel if self.query(HelpPanel) else self.action_show_help_panel)()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Go into a server, a spinlock or a cache."""
+        """Go into a server, or show what is known of a row."""
         key = str(event.row_key.value)
-        if not key:
-            # A line that is no row: nothing is known, or so many more rows.
-            return
-        if self._target is None:
+        # A line that is no row has no key: nothing is known, or so many more rows.
+        if key and self._target is None:
             self._target = key
             self._show(to_top=True)
-        elif self._part in DETAILS:
-            self._page = (self._part, key)
-            if DETAILS[self._part] is detail.session_lines:
-                self._feed.look_at(self._target, int(key))
+        elif key and self._part in detail.LINES:
+            self._page = key
+            if self._part in detail.OF_SESSIONS:
+                self._feed.look_at(self._target or "", int(key))
             self._show()
 
     def _leave_page(self) -> None:
         self._page = None
         self._feed.look_at(self._target or "", None)
 
+    def _leave_filter(self) -> None:
+        self.query_one(Input).display = False
+        self.set_focus(self._table)
+
     # The screen
 
     @property
-    def _has_widgets(self) -> bool:
-        """False before they are mounted, and while they go: the timer ticks until all have gone."""
-        return self._shows and self.is_running
+    def _table(self) -> Rows:
+        return self.query_one("#table", Rows)
 
     @property
     def _shown_part(self) -> str:
-        return self._part if self._target is not None else SERVERS
+        return self._part if self._target is not None else "servers"
 
-    @property
-    def _frame(self) -> Frame | None:
-        """The frame on the screen; None before the first one, and for the list of servers."""
+    def _scene(self) -> Scene | None:
+        """What is on the screen; None before the first frame, and for the list of servers."""
         history = self._histories.get(self._target or "")
-        return self._paused or (history[-1] if history else None)
-
-    def _leave_filter(self) -> None:
-        self.query_one("#filter", Input).display = False
-        self.set_focus(self.query_one(DataTable))
+        if not history:
+            return None
+        return Scene(self._paused or history[-1], history, self._glyphs, self.size.width)
 
     def _show(self, *, to_top: bool = False) -> None:
-        if not self._has_widgets:
+        # Not before widgets are mounted, nor while they go: the timer ticks until all have gone.
+        if not (self._shows and self.is_running):
             return
-        self._show_title()
         scene = self._scene()
+        self._show_title()
         self.query_one("#head", Static).update(self._head(scene))
-        self.query_one("#parts", Static).update(self._parts())
-        self._show_table(self._table(scene), to_top=to_top)
+        self.query_one(Tabs).display = self._target is not None
+        self._show_table(to_top=to_top)
         self._show_more(scene)
         self._show_page(scene)
 
-    def _scene(self) -> Scene | None:
-        frame = self._frame
-        if self._target is None or frame is None:
-            return None
-        return Scene(frame, self._histories[self._target], self._glyphs, self.size.width)
-
     def _show_title(self) -> None:
-        if not self._has_widgets:
+        if not (self._shows and self.is_running):
             return
         scene = self._scene()
         text = Text(title(scene) if scene else self._target or f"{len(self._feed.targets)} servers")
@@ -308,100 +380,38 @@ class TopApp(App[UserError]):
         # On a small terminal the last lines make room for the table; the verdict stays.
         return Text("\n").join(header(scene)[: max(1, self.size.height - BELOW)])
 
-    def _parts(self) -> Text:
-        if self._target is None:
-            return Text()
-        text = Text()
-        for number, name in enumerate(PARTS, 1):
-            text.append(
-                f"{number} {tables()[name].label or name}", style="reverse" if name == self._part else ""
-            )
-            text.append(" ")
-        return text
-
-    def _table(self, scene: Scene | None) -> ScreenTable:
+    def _content(self) -> ScreenTable:
+        """The table, without order and filter."""
         if self._target is None:
             return view.server_list([history[-1] for history in self._histories.values() if history])
-        return table(self._part, scene) if scene else ScreenTable("", (("", "left"),), (), "")
+        scene = self._scene()
+        return view.table(self._part, scene) if scene else ScreenTable("", (("", "left"),), (), "")
 
-    def _show_table(self, table: ScreenTable, *, to_top: bool) -> None:
-        shown = self.query_one(DataTable)
-        titles = self._column_titles(table)
-        cursor, offset = self._cursor_key(shown), shown.scroll_offset
-        shown.clear(columns=True)
+    def _show_table(self, *, to_top: bool) -> None:
+        table = self._content()
         # Where a single line is left, a row says more than titles.
-        shown.show_header = self.size.height > BELOW
-        self._titles = titles
-        arranged = self._arranged(table)
-        rows = arranged[:MAX_ROWS]
-        heads, *lines = padded(table.titles, [titles, *(row.cells for row in rows)])
-        shown.add_columns(*map(Text, heads))
-        for row, cells in zip(rows, lines, strict=True):
-            shown.add_row(*(Text(cell, style=row.style) for cell in cells), key=row.key)
-        if not rows:
-            empty = "No row contains the filter" if table.rows else table.empty
-            shown.add_row(Text(empty, style="dim"), *[Text() for _ in titles[1:]], key="")
-        if more := len(arranged) - len(rows):
-            shown.add_row(Text(f"+{more}", style="dim"), *[Text() for _ in titles[1:]], key="")
-        # The cursor follows its row, once the user has moved it from the first one.
-        if not to_top and cursor:
-            with contextlib.suppress(ValueError):
-                shown.move_cursor(row=[row.key for row in rows].index(cursor), scroll=False)
-        if not to_top:
-            shown.scroll_to(x=offset.x, y=offset.y, animate=False)
-
-    def _cursor_key(self, shown: "DataTable[Text]") -> str:
-        if not 0 < shown.cursor_row < shown.row_count:
-            return ""
-        return str(shown.coordinate_to_cell_key(shown.cursor_coordinate).row_key.value)
-
-    def _column_titles(self, table: ScreenTable) -> tuple[str, ...]:
-        column, descending = self._order.get(self._shown_part, (-1, True))
-        arrow = ("v" if descending else "^") if self._glyphs.levels[-1] == "#" else "▼" if descending else "▲"
-        return tuple(
-            title + (arrow if index == column else "") for index, (title, _) in enumerate(table.titles)
-        )
-
-    def _arranged(self, table: ScreenTable) -> list[ScreenRow]:
-        """The rows that pass the filter, in the user's order; each key once."""
-        wanted = self._filter.lower()
-        rows = {
-            row.key: row for row in table.rows if any(wanted in cell.lower() for cell in row.cells)
-        }.values()
-        if self._shown_part not in self._order:
-            return list(rows)
-        column, descending = self._order[self._shown_part]
-
-        def by(row: ScreenRow) -> tuple[bool, float, str]:
-            value = row.values[min(column, len(row.values) - 1)]
-            return (True, 0.0, value.lower()) if isinstance(value, str) else (False, float(value), "")
-
-        return sorted(rows, key=by, reverse=descending)
+        self._table.show_header = self.size.height > BELOW
+        name, descending = self._order.get(self._shown_part, ("", True))
+        arranged = view.ordered(view.filtered(table, self._filter), name, descending, self._glyphs)
+        empty = "No row contains the filter" if table.rows else table.empty
+        self._table.fill(replace(arranged, empty=empty), MAX_ROWS, to_top=to_top)
 
     def _show_more(self, scene: Scene | None) -> None:
-        """On a tall terminal, the first rows of the other parts."""
-        more = self.query_one("#more", Static)
+        """On a tall terminal, the first rows of other parts."""
+        more = self.query_one("#more")
         more.display = scene is not None and self._page is None and self.size.height >= TALL
         if scene is None or not more.display:
             return
-        text = Text()
-        for name in ("sessions", "waits", "blocking"):
-            if name != self._part:
-                for line in table_lines(table(name, scene), limit=self.size.height // TALL_SHARE):
-                    line.truncate(self.size.width)
-                    text.append_text(line).append("\n")
-        more.update(text)
+        for name in MORE:
+            rows = self.query_one(f"#more-{name}", Rows)
+            rows.display = name != self._part
+            rows.fill(view.table(name, scene), self.size.height // TALL_SHARE)
 
     def _show_page(self, scene: Scene | None) -> None:
-        page = self.query_one("#page", VerticalScroll)
-        table = self.query_one(DataTable)
+        page = self.query_one("#page")
         if page.display != (self._page is not None):
-            page.display, table.display = self._page is not None, self._page is None
-            self.set_focus(table if self._page is None else page)
-        if self._page is not None:
-            self.query_one("#page-text", Static).update(self._page_text(scene, *self._page))
-
-    def _page_text(self, scene: Scene | None, kind: str, key: str) -> Text:
-        if kind == "help" or scene is None:
-            return Text(HELP)
-        return Text("\n").join(DETAILS[kind](scene, key))
+            page.display, self._table.display = self._page is not None, self._page is None
+            self.set_focus(self._table if self._page is None else page)
+        if self._page is not None and scene:
+            lines = detail.LINES[self._part](scene, self._page)
+            page.query_one(Static).update(Text("\n").join(lines))

@@ -1,16 +1,17 @@
 """Details of one spinlock (what it protects, what eases it, from `advise`), of a data cache, or of a session."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from rich.text import Text
 
-from ase_exporter.advise.advice import SpinlockFinding, advise
+from ase_exporter.advise.advice import advise
 from ase_exporter.advise.view import spinlock_parts
+from ase_exporter.sessions.blocking import Link
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.top.figures import Row
-from ase_exporter.top.frames import Frame, Scene, change_flags
+from ase_exporter.top.figures import DATA_CACHE
+from ase_exporter.top.frames import Scene, change_flags
 from ase_exporter.top.text import count, duration, percent, size, sparkline
-from ase_exporter.top.view import TREND_FLOOR, contention_trend
+from ase_exporter.top.view import TREND_FLOOR, contention_trend, described
 from ase_exporter.views.terminal import texts
 
 # Frames of the sparkline.
@@ -21,8 +22,8 @@ MAX_WAITS = 12
 
 def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
     """What the spinlock protects, how contended it is, and what eases it."""
-    found = next((each for each in scene.figures.spinlocks if each.name == name), None)
     yield Text(f"Spinlock {name}", style="bold")
+    found = next((each for each in scene.figures.spinlocks if each.name == name), None)
     if found is None:
         yield Text("It does not spin in this interval.")
         return
@@ -31,14 +32,19 @@ def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
         f" (about {found.engines or 0:.1f} engines)"
     )
     yield Text(f"{count(found.grabs)} grabs/s, {count(found.waits)} waits/s, {count(found.spins)} spins/s")
-    yield _trend(scene, name)
+    values = contention_trend(scene, name, LENGTH)
+    known = [value for value in values if value is not None]
+    line = sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, LENGTH))
+    yield Text(f"{line}  {percent(min(known, default=None))} to {percent(max(known, default=None))}")
     yield Text()
-    finding = _finding(scene.frame, name)
+    # But for the objects in the caches, which are too expensive to read every time.
+    advised = advise(scene.frame.evidence).findings if scene.frame.evidence else ()
+    finding = next((each for each in advised if each.spinlock.name == name), None)
     if finding is None:
         yield Text("No advice: the server is not known yet.")
         return
     yield from map(Text, texts(spinlock_parts(finding)))
-    if not finding.steps or found.spinlock_class == "data_cache":
+    if not finding.steps or found.spinlock_class == DATA_CACHE:
         yield Text(
             f"Run: ase-exporter advise --target {scene.frame.sample.target}"
             " (it also reads the objects in the caches, and names tables to move)",
@@ -47,17 +53,23 @@ def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
     yield Text("Do not add engines: each of them would spin, too.", style="dim")
 
 
-def _trend(scene: Scene, name: str) -> Text:
-    values = contention_trend(scene, name, LENGTH)
-    known = [value for value in values if value is not None]
-    line = sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, LENGTH))
-    return Text(f"{line}  {percent(min(known, default=None))} to {percent(max(known, default=None))}")
-
-
-def _finding(frame: Frame, name: str) -> SpinlockFinding | None:
-    """What `advise` says of it, but for the objects in the caches, which are too expensive to read every time."""
-    findings = advise(frame.evidence).findings if frame.evidence else ()
-    return next((each for each in findings if each.spinlock.name == name), None)
+def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
+    """The cache's figures and pools, then its spinlock."""
+    yield Text(f"Cache {name}", style="bold")
+    found = next((each for each in scene.figures.caches if each.name == name), None)
+    if found is None:
+        yield Text("It is not known in this interval.")
+        return
+    yield Text(f"{size(found.size)}, {count(found.partitions)} partitions, {found.strategy}")
+    yield Text(
+        f"{percent(found.hits)} hits of {count(found.searches)} searches/s, {count(found.physical_reads)} reads/s,"
+        f" {count(found.physical_writes)} writes/s, {count(found.stalls)} stalls/s"
+    )
+    for pool in found.pools:
+        reads, stalls = count(pool.physical_reads), count(pool.stalls)
+        yield Text(f"  pool {pool.io_size}: {size(pool.size)}, {reads} reads/s, {stalls} stalls/s")
+    yield Text()
+    yield from spinlock_lines(scene, name)
 
 
 def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
@@ -70,39 +82,19 @@ def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
         yield Text("It is not at work now, and blocks nobody.")
         yield from map(Text, _waits(snapshot, int(spid)) if snapshot else ())
         return
-    for title, value in _session_values(found):
-        if value:
-            yield Text(f"{title:<12}{value}")
-    if found.text:
-        yield Text(f"{'text':<12}{found.text}")
+    for title, value in described("sessions", Link(found, 0, 0)):
+        yield Text(f"{title:<12}{value}")
     yield Text()
     yield from map(Text, _waits(snapshot, found.spid))
     yield from map(Text, _blockers(found, by_spid))
     waiting = [each for each in snapshot.sessions if each.blocked_by == found.spid]
     for each in waiting:
-        yield Text(
-            f"blocks {each.spid}: {each.login} {each.statement} for {duration(each.seconds)} on {each.object}"
-        )
+        what = f"{each.login} {each.statement} for {duration(each.seconds)} on {each.object}"
+        yield Text(f"blocks {each.spid}: {what}")
     if waiting and not found.blocked_by:
         yield Text(
             f"To end it, if nothing else helps: kill {found.spid} (its transaction is rolled back)",
             style="dim",
-        )
-
-
-def _session_values(found: Session) -> Iterator[tuple[str, str]]:
-    yield "doing", f"{found.doing.replace('_', ' ')} for {duration(found.seconds)}  {found.event}"
-    yield "statement", found.statement
-    yield "object", f"{found.object}  {found.lock}".strip()
-    yield "program", found.program
-    yield "login", f"{found.login}  {found.host}".strip()
-    yield "database", found.database
-    yield "command", found.command
-    yield "transaction", f"open for {duration(found.open_seconds)}" if found.open_seconds else ""
-    if found.reads is not None:
-        yield (
-            "so far",
-            f"{duration(found.cpu)} CPU, {duration(found.waited)} waited, {count(found.reads)} logical reads",
         )
 
 
@@ -129,26 +121,11 @@ def _blockers(found: Session, by_spid: Mapping[str, Session]) -> Iterator[str]:
         found = blocker
 
 
-def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
-    """The cache's figures and pools, then its spinlock."""
-    found = next((each for each in scene.figures.caches if each.name == name), None)
-    yield Text(f"Cache {name}", style="bold")
-    if found is None:
-        yield Text("It is not known in this interval.")
-        return
-    yield from _cache(found)
-    yield Text()
-    yield from spinlock_lines(scene, name)
-
-
-def _cache(found: Row) -> Iterator[Text]:
-    yield Text(f"{size(found.size)}, {count(found.partitions)} partitions, {found.strategy}")
-    yield Text(
-        f"{percent(found.hits)} hits of {count(found.searches)} searches/s, {count(found.physical_reads)} reads/s,"
-        f" {count(found.physical_writes)} writes/s, {count(found.stalls)} stalls/s"
-    )
-    for pool in found.pools:
-        yield Text(
-            f"  pool {pool.io_size}: {size(pool.size)}, {count(pool.physical_reads)} reads/s,"
-            f" {count(pool.stalls)} stalls/s"
-        )
+# By part: what is known of the row of that key.
+LINES: Mapping[str, Callable[[Scene, str], Iterator[Text]]] = {
+    "spinlocks": spinlock_lines,
+    "caches": cache_lines,
+    "sessions": session_lines,
+    "blocking": session_lines,
+}
+OF_SESSIONS = ("sessions", "blocking")

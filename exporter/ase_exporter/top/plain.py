@@ -9,7 +9,6 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -19,7 +18,7 @@ from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.text import Glyphs
 from ase_exporter.top.view import PARTS, ScreenTable, server_list, table
-from ase_exporter.untrusted.terminal import GAP, Align, TextLine, WordTable, aligned
+from ase_exporter.untrusted.terminal import TextLine, WordTable
 
 MAX_ROWS = 10
 # A line of a file is cut nowhere; the strip of a thousand engines fits.
@@ -63,35 +62,6 @@ def _table(table: ScreenTable, limit: int) -> Iterator[RenderableType]:
     yield WordTable(heads, cells, figures, styles=[row.style for row in rows])
     if (more := len(table.rows) - limit) > 0:
         yield Text(f"({more} more)", style="dim")
-
-
-def table_lines(table: ScreenTable, limit: int) -> Iterator[Text]:
-    """A table with aligned columns; its name is that of its first column."""
-    if not table.rows:
-        yield Text(f"{table.title}: {table.empty}")
-        return
-    rows = table.rows[:limit]
-    heads, *lines = padded(
-        table.titles, [tuple(name for name, _ in table.titles), *(row.cells for row in rows)]
-    )
-    yield Text("".join(heads).rstrip(), style="bold")
-    for row, cells in zip(rows, lines, strict=True):
-        yield Text("".join(cells).rstrip(), style=row.style)
-    if (more := len(table.rows) - limit) > 0:
-        yield Text(f"({more} more)", style="dim")
-
-
-def padded(titles: Sequence[tuple[str, Align]], lines: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Lines of cells, each cell as wide as its column, with a gap before the next one."""
-    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    gaps = [GAP] * (len(widths) - 1) + [""]
-    return [
-        [
-            aligned(cell, width, align) + gap
-            for cell, width, gap, (_, align) in zip(cells, widths, gaps, titles, strict=True)
-        ]
-        for cells in lines
-    ]
 
 
 def as_json(frame: Frame) -> str:

@@ -12,17 +12,19 @@ ABSENT = "-"
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """Characters for shares from 0 to 1, the lowest first, and for a change in a sparkline."""
+    """Characters for shares from 0 to 1, the lowest first; for a change in a sparkline, and for the order of rows."""
 
     levels: str
     mark: str
     branch: str
     separator: str
+    ascending: str
+    descending: str
 
 
-UNICODE = Glyphs("▁▂▃▄▅▆▇█", "┃", "└ ", " · ")
+UNICODE = Glyphs("▁▂▃▄▅▆▇█", "┃", "└ ", " · ", "▲", "▼")
 # For terminals and files that are not UTF-8.
-ASCII = Glyphs("_.:-=+*#", "|", "`- ", " - ")
+ASCII = Glyphs("_.:-=+*#", "|", "`- ", " - ", "^", "v")
 
 
 def glyphs(encoding: str | None) -> Glyphs:

@@ -3,8 +3,8 @@
 The same for the screen and for plain text, so that what a script greps is what people see.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, get_args, get_type_hints
 
@@ -18,7 +18,7 @@ from ase_exporter.top.figures import Row
 from ase_exporter.top.frames import NARROW, STYLES, Frame, Scene, change_flags
 from ase_exporter.top.samples import SESSION_ROWS
 from ase_exporter.top.tables import FILE, Column, Number, TableDefinition, tables
-from ase_exporter.top.text import clock, count, duration, percent, size, sparkline
+from ase_exporter.top.text import ABSENT, Glyphs, clock, count, duration, percent, size, sparkline
 from ase_exporter.untrusted.terminal import Align
 
 Value = float | str
@@ -62,6 +62,29 @@ def server_list(frames: Sequence[Frame]) -> ScreenTable:
     return _shown("servers", ranked, tables()["servers"].empty)
 
 
+def filtered(found: ScreenTable, text: str) -> ScreenTable:
+    """The rows with a cell that contains the text, in any case; each key once."""
+    wanted = text.lower()
+    rows = [row for row in found.rows if any(wanted in cell.lower() for cell in row.cells)]
+    return replace(found, rows=tuple({row.key: row for row in rows}.values()))
+
+
+def ordered(found: ScreenTable, title: str, descending: bool, glyphs: Glyphs) -> ScreenTable:
+    """The table by the column of that title, which is marked; as it is without that column."""
+    names = [name for name, _ in found.titles]
+    if title not in names:
+        return found
+    at = names.index(title)
+
+    def by(row: ScreenRow) -> tuple[bool, float, str]:
+        value = row.values[at]
+        return (True, 0.0, value.lower()) if isinstance(value, str) else (False, value, "")
+
+    mark = glyphs.descending if descending else glyphs.ascending
+    titles = tuple((f"{name}{mark}" if name == title else name, align) for name, align in found.titles)
+    return replace(found, titles=titles, rows=tuple(sorted(found.rows, key=by, reverse=descending)))
+
+
 def _shown(
     name: str, rows: Iterable[Any], empty: str, width: int = NARROW, scene: Scene | None = None
 ) -> ScreenTable:
@@ -81,6 +104,12 @@ def _shown(
         ),
         empty,
     )
+
+
+def described(name: str, row: Any) -> Iterator[tuple[str, str]]:
+    """Title and text of all columns of a row in which there is something, whatever the width."""
+    shown = ((column.title, _cell(column, row, None)) for column in tables()[name].columns)
+    return ((title, text) for title, text in shown if text not in ("", ABSENT))
 
 
 def _value(column: Column, row: Any) -> Any:

@@ -12,6 +12,7 @@ from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
 from tests.exporter.top.pictures import FOLDER, PICTURES, draw, words
 from tests.exporter.web.test_session_routes import WAITS
 from tests.paths import DOCS
+from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
@@ -19,7 +20,7 @@ from ase_exporter.ase.text import decoder
 from ase_exporter.errors import UserError
 from ase_exporter.sessions.blocking import blocking_trees
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.top.app import HELP, TopApp
+from ase_exporter.top.app import NOTES, TopApp
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.text import ASCII, UNICODE, Glyphs, clock
 from ase_exporter.top.view import PARTS, table
@@ -38,6 +39,13 @@ class Screen:
 
     async def press(self, *keys: str) -> None:
         await self._pilot.press(*keys)
+        await self._pilot.pause()
+
+    async def click(self, text: str) -> None:
+        """Click on the first text like that."""
+        row = next(at for at, line in enumerate(self.lines) if text in line)
+        await self._pilot.click(offset=(self.lines[row].index(text), row))
+        await self._pilot.pause()
         await self._pilot.pause()
 
     async def show(self, *frames: Frame) -> None:
@@ -153,6 +161,16 @@ async def test_sorting_by_a_column_and_reversing_it(screen: Screen) -> None:
     assert "Grabs/s▲" in screen.text and screen.below("Spinlock")[1].startswith(by_grabs[0].name)
 
 
+async def test_a_click_chooses_a_table_and_sorts_by_a_column(screen: Screen) -> None:
+    frames = recorded("memscale", "series 2 run 05")
+    by_searches = sorted(frames[-1].figures.caches, key=lambda each: -each.searches)
+    await screen.show(frames[-1])
+    await screen.click("2 caches")
+    assert screen.app._part == "caches"
+    await screen.click("Searches/s")
+    assert "Searches/s▼" in screen.text and screen.below("Cache")[1].startswith(by_searches[0].name)
+
+
 async def test_a_filter_is_typed_kept_and_removed(screen: Screen) -> None:
     frames = recorded("memscale", "series 2 run 05")
     await screen.show(frames[-1])
@@ -205,12 +223,20 @@ async def test_enter_shows_what_a_spinlock_protects_and_what_eases_it_and_pools_
     assert "32 partitions" in screen.text and "pool " in screen.text
 
 
-async def test_help_lists_the_keys() -> None:
-    async with started(SERVER, size=(110, 30)) as screen:
-        await screen.press("question_mark")
-        assert all(line[:70] in screen.text for line in HELP.splitlines() if line)
-        await screen.press("escape")
-        assert HELP.splitlines()[0] not in screen.text
+async def test_help_lists_the_keys_and_what_is_assumed_and_fits_the_smallest_terminal(screen: Screen) -> None:
+    await screen.press("1")
+    before = screen.lines
+    await screen.press("question_mark")
+    words = " ".join(screen.text.split())
+    assert " ".join(NOTES.split()) in words and "a spin takes 10 ns" in words
+    listed = [each for each in TopApp.BINDINGS if isinstance(each, Binding) and not each.system]
+    assert len(listed) > 10
+    for each in listed:
+        assert f"{each.key_display} {each.description}" in words
+    await screen.press("escape")
+    assert screen.lines == before
+    await screen.press("question_mark", "question_mark")
+    assert screen.lines == before
 
 
 async def test_several_servers_are_a_list_with_the_worst_first() -> None:
@@ -263,7 +289,7 @@ async def test_the_terminal_may_have_any_size(screen: Screen) -> None:
         # A tall one shows the other parts below.
         assert ("Wait event" in screen.text) == (height >= 50)
     await screen.resize(*SIZE)
-    assert screen.lines[-1].startswith("q quit")
+    assert screen.lines[-1].startswith("enter Details 1-9 Tables") and "? Help q Quit" in screen.lines[-1]
 
 
 @pytest.mark.parametrize("colours", [True, False])
