@@ -14,7 +14,7 @@ from ase_exporter import advise
 from ase_exporter.advise.evidence import Evidence
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.config import Config, Target
-from ase_exporter.diagnosis.diagnose import STARTING
+from ase_exporter.diagnosis.diagnose import STARTING, TOO_FEW
 from ase_exporter.errors import UserError
 from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.sampling import COLLECTORS, CollectorChoice, TargetSampler
@@ -122,14 +122,16 @@ def reported(target: str, deliver: Deliver) -> Iterator[None]:
 
 
 def first_frames(feed: LiveFeed) -> list[Frame]:
-    """The first frame of each server that has figures, or the error in their place. Raises UserError if one hangs."""
+    """The first frame of each server that has rates, or the error in their place. Raises UserError if one hangs.
+
+    A finding that needs no rate does not end the wait: it must not hide the others.
+    """
     found: dict[str, Frame] = {}
     seen: Counter[str] = Counter()
     for each in frames(feed, feed.timeout):
         seen[each.sample.target] += 1
-        # Else another sample would add something.
-        whole = each.sample.error or each.diagnosis.state != STARTING
-        if whole or seen[each.sample.target] > MAX_SAMPLES:
+        starts = each.diagnosis.state == STARTING or each.diagnosis.measures["busy_share"].unknown == TOO_FEW
+        if each.sample.error or not starts or seen[each.sample.target] > MAX_SAMPLES:
             found.setdefault(each.sample.target, each)
         if len(found) == len(feed.targets):
             break

@@ -1,13 +1,17 @@
 """No share is larger than its whole, although the tables of a scrape are read seconds apart."""
 
 import random
+from collections.abc import Iterator
 from math import floor
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.families import Sample as Row
+from ase_exporter.top.feed import LiveFeed, first_frames
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.samples import Sample, Tracker
 
@@ -119,3 +123,31 @@ def test_rates_are_true_whenever_a_table_was_read(seed: int) -> None:
             assert value is None or value == pytest.approx(true)
             known += value is not None
     assert known > 5
+
+
+def test_a_first_answer_waits_for_rates_although_a_gauge_is_wrong_already() -> None:
+    """A log that is nearly full must not hide what spins."""
+    server = Server(random.Random(0), steady=True)
+    server.loads = [(1.0, 0.7)] * 200
+    size, free = (
+        Family(f"ase_database_{what}_bytes", "gauge", "h", ("database", "use"), [(("shop", "log"), value)])
+        for what, value in (("size", 100.0), ("free", 10.0))
+    )
+    tracker = Tracker()
+
+    def samples() -> Iterator[Sample]:
+        for at in (1.0, 11.0, 21.0):
+            tables = server.tables(dict.fromkeys(("engines", "spinlocks", "state"), at))
+            tracker.note(at, {**tables, "database_space": [size, free]})
+            yield Sample("ONE", at, at, 10.0, series=tracker.series())
+
+    taken = samples()
+    sampler: Any = SimpleNamespace(
+        target=SimpleNamespace(name="ONE"),
+        interval=0.0,
+        timeout=60.0,
+        take=lambda: next(taken),
+        close=lambda: None,
+    )
+    (first,) = first_frames(LiveFeed([sampler]))
+    assert [each.name for each in first.diagnosis.findings] == ["spinning", "log_filling"]
