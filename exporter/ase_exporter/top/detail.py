@@ -10,8 +10,9 @@ from ase_exporter.sessions.blocking import Link
 from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.top.figures import DATA_CACHE
 from ase_exporter.top.frames import Scene, change_flags
-from ase_exporter.top.text import count, duration, percent, size, sparkline
+from ase_exporter.top.text import count, sparkline
 from ase_exporter.top.view import TREND_FLOOR, contention_trend, described
+from ase_exporter.views.figures import shown
 from ase_exporter.views.terminal import texts
 
 # Frames of the sparkline.
@@ -28,14 +29,16 @@ def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
         yield Text("It does not spin in this interval.")
         return
     yield Text(
-        f"{percent(found.contention)} contention, {percent(found.cpu)} of the CPU"
+        f"{shown(found.contention, 'ratio')} contention, {shown(found.cpu, 'ratio')} of the CPU"
         f" (about {found.engines or 0:.1f} engines)"
     )
     yield Text(f"{count(found.grabs)} grabs/s, {count(found.waits)} waits/s, {count(found.spins)} spins/s")
     values = contention_trend(scene, name, LENGTH)
     known = [value for value in values if value is not None]
     line = sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, LENGTH))
-    yield Text(f"{line}  {percent(min(known, default=None))} to {percent(max(known, default=None))}")
+    yield Text(
+        f"{line}  {shown(min(known, default=None), 'ratio')} to {shown(max(known, default=None), 'ratio')}"
+    )
     yield Text()
     # But for the objects in the caches, which are too expensive to read every time.
     advised = advise(scene.frame.evidence).findings if scene.frame.evidence else ()
@@ -60,14 +63,12 @@ def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
     if found is None:
         yield Text("It is not known in this interval.")
         return
-    yield Text(f"{size(found.size)}, {count(found.partitions)} partitions, {found.strategy}")
-    yield Text(
-        f"{percent(found.hits)} hits of {count(found.searches)} searches/s, {count(found.physical_reads)} reads/s,"
-        f" {count(found.physical_writes)} writes/s, {count(found.stalls)} stalls/s"
-    )
+    for title, value in described("caches", found):
+        yield Text(f"{title:<12}{value}")
+    yield Text(f"{count(found.partitions)} partitions, {found.strategy}")
     for pool in found.pools:
         reads, stalls = count(pool.physical_reads), count(pool.stalls)
-        yield Text(f"  pool {pool.io_size}: {size(pool.size)}, {reads} reads/s, {stalls} stalls/s")
+        yield Text(f"  pool {pool.io_size}: {shown(pool.size, 'bytes')}, {reads} reads/s, {stalls} stalls/s")
     yield Text()
     yield from spinlock_lines(scene, name)
 
@@ -89,7 +90,7 @@ def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
     yield from map(Text, _blockers(found, by_spid))
     waiting = [each for each in snapshot.sessions if each.blocked_by == found.spid]
     for each in waiting:
-        what = f"{each.login} {each.statement} for {duration(each.seconds)} on {each.object}"
+        what = f"{each.login} {each.statement} for {shown(each.seconds, 'seconds')} on {each.object}"
         yield Text(f"blocks {each.spid}: {what}")
     if waiting and not found.blocked_by:
         yield Text(
@@ -103,10 +104,10 @@ def _waits(snapshot: Snapshot, spid: int) -> Iterator[str]:
     if found is None:
         yield f"waits: {snapshot.missing.get('session_waits') or 'none, or not read yet'}"
     else:
-        recent = "at the next" if found.window is None else f"in {duration(found.window)}"
+        recent = "at the next" if found.window is None else f"in {shown(found.window, 'seconds')}"
         yield f"{'waited for':<40} {recent:>11} {'since login':>11} {'waits':>9}"
         for each in found.events[:MAX_WAITS]:
-            times = f"{duration(each.recent):>11} {duration(each.seconds):>11} {count(each.waits):>9}"
+            times = f"{shown(each.recent, 'seconds'):>11} {shown(each.seconds, 'seconds'):>11} {count(each.waits):>9}"
             yield f"{each.event:<40.40} {times} {each.doing.replace('_', ' ')}"
     yield ""
 

@@ -21,7 +21,8 @@ from ase_exporter.diagnosis.diagnose import (
 )
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.samples import Sample
-from ase_exporter.top.text import Glyphs, clock, percent
+from ase_exporter.top.text import Glyphs, clock
+from ase_exporter.views.figures import shown
 
 # Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
 MAX_FRAMES = 300
@@ -64,7 +65,7 @@ class Frame:
         contention = {spinlock.name: spinlock.contention for spinlock in self.figures.spinlocks}
         if subject.kind == "spinlock" and subject.name in contention:
             # The state says that it is a spinlock: 80 columns have no place for both.
-            return f"{subject.name} {percent(contention[subject.name])}"
+            return f"{subject.name} {shown(contention[subject.name], 'ratio')}"
         return f"{subject.kind} {subject.name}"
 
 

@@ -9,8 +9,8 @@ from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import STYLES, Scene
-from ase_exporter.top.text import clock, count, duration, groups, level, percent
-from ase_exporter.views.figures import counted
+from ase_exporter.top.text import clock, count, groups, level
+from ase_exporter.views.figures import counted, shown
 
 # Findings beside the first, and parts of the account, that are shown.
 MAX_FINDINGS = 3
@@ -88,7 +88,7 @@ def baseline(scene: Scene) -> str:
 def _load(figures: Figures) -> str:
     window = f" over {figures.seconds:.0f} s" if figures.seconds else ""
     return (
-        f"CPU busy {percent(figures.cpu_busy)}  spinning {percent(figures.spinning)}{window}"
+        f"CPU busy {shown(figures.cpu_busy, 'ratio')}  spinning {shown(figures.spinning, 'ratio')}{window}"
         f"  {count(figures.transactions)} tx/s = {count(figures.throughput)} tx/s per CPU unit"
     )
 
@@ -121,18 +121,18 @@ def _hottest(figures: Figures) -> Text:
     style = "bold red" if spinlock.contended else ""
     line = Text("Hottest spinlock: ")
     line.append(spinlock.name, style=style or "bold")
-    line.append(f"  {percent(spinlock.contention)} contention{engines}", style=style)
+    line.append(f"  {shown(spinlock.contention, 'ratio')} contention{engines}", style=style)
     return line
 
 
 def _others(scene: Scene) -> str:
     figures, parts = scene.figures, []
     if figures.blocked_processes is not None:
-        longest = f" up to {duration(figures.max_block)}" if figures.max_block else ""
+        longest = f" up to {shown(figures.max_block, 'seconds')}" if figures.max_block else ""
         parts.append(f"blocked {figures.blocked_processes:.0f}{longest}")
     if figures.oldest_transaction:
         seconds, database = figures.oldest_transaction
-        parts.append(f"oldest tx {duration(seconds)} ({database})")
+        parts.append(f"oldest tx {shown(seconds, 'seconds')} ({database})")
     logs = [space for space in figures.space if space.use != "data"]
     if logs:
         parts.append(f"log {logs[0].used:.0%} ({logs[0].database})")
@@ -147,7 +147,7 @@ def _cost(scene: Scene) -> str:
     if cpu is not None:
         used = f"{cpu:.2%} of an engine"
     else:
-        used = f"statements {percent(sample.statement_share)} of the time"
+        used = f"statements {shown(sample.statement_share, 'ratio')} of the time"
     budget = f", budget {sample.budget:.1%}" if sample.budget is not None else ""
     slower = f", {counted(len(sample.stretched), 'part')} read less often" if sample.stretched else ""
     note = f", {sample.note}" if sample.note else ""

@@ -12,7 +12,7 @@ from ase_exporter.diagnosis.catalogue import MeasureDefinition, Unit, catalogue
 
 FILE = Path(__file__).with_name("tables.yaml")
 Text = Literal["", "words", "clock", "trend", "tree", "since"]
-Number = Literal["count", "percent", "duration", "size", "hundredths", "whole", "some"]
+Number = Literal["ratio", "seconds", "bytes", "plain", "short", "some"]
 
 
 class Column(NamedTuple):
@@ -20,7 +20,7 @@ class Column(NamedTuple):
 
     title: str
     shows: str
-    form: Text | Number = ""
+    form: Literal[Text, Number] = ""
     width: int = 0
 
 

@@ -1,13 +1,11 @@
-"""Figures as text: numbers, bars and sparklines, in at most a few characters each."""
+"""Numbers, bars and sparklines in at most a few characters each."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ase_exporter.views.figures import short
-
-ABSENT = "-"
+from ase_exporter.views.figures import UNKNOWN, short
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +33,9 @@ def glyphs(encoding: str | None) -> Glyphs:
     return UNICODE
 
 
-def percent(ratio: float | None) -> str:
-    """A ratio as a percentage with one decimal."""
-    return ABSENT if ratio is None else f"{ratio:.1%}"
-
-
 def count(number: float | None) -> str:
     """A number as `short` writes it, if it is known."""
-    return ABSENT if number is None or not math.isfinite(number) else short(number)
-
-
-def size(number: float | None) -> str:
-    """Bytes as 512K, 1.5G."""
-    if number is None:
-        return ABSENT
-    for bytes_, unit in ((2**40, "T"), (2**30, "G"), (2**20, "M")):
-        if number >= bytes_:
-            scaled = number / bytes_
-            return f"{scaled:,.0f}{unit}" if scaled >= 99.95 else f"{scaled:.1f}{unit}"
-    return f"{number / 1024:.0f}K"
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds as 12 us, 3.4 ms, 8 s, 2m05s, 3h10m."""
-    if seconds is None:
-        return ABSENT
-    if 0 < seconds < 1:
-        return f"{seconds * 1e3:.1f}ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us"
-    if seconds < 60:
-        return f"{seconds:.0f}s" if seconds == int(seconds) else f"{seconds:.1f}s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
+    return UNKNOWN if number is None or not math.isfinite(number) else short(number)
 
 
 def clock(at: float) -> str:

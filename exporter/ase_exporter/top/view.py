@@ -5,6 +5,7 @@ The same for the screen and for plain text, so that what a script greps is what 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, get_args, get_type_hints
 
@@ -18,8 +19,9 @@ from ase_exporter.top.figures import Row
 from ase_exporter.top.frames import NARROW, STYLES, Frame, Scene, change_flags
 from ase_exporter.top.samples import SESSION_ROWS
 from ase_exporter.top.tables import FILE, Column, Number, TableDefinition, tables
-from ase_exporter.top.text import ABSENT, Glyphs, clock, count, duration, percent, size, sparkline
+from ase_exporter.top.text import Glyphs, clock, count, sparkline
 from ase_exporter.untrusted.terminal import Align
+from ase_exporter.views.figures import UNKNOWN, shown
 
 Value = float | str
 TREND = 9
@@ -53,13 +55,13 @@ def table(name: str, scene: Scene) -> ScreenTable:
     """The table of that name in tables.yaml."""
     definition = tables()[name]
     rows = _ROWS[name](scene) if name in _ROWS else getattr(scene.figures, name)
-    return _shown(name, rows, _empty(scene, name, definition), scene.width, scene)
+    return _screen_table(name, rows, _empty(scene, name, definition), scene.width, scene)
 
 
 def server_list(frames: Sequence[Frame]) -> ScreenTable:
     """Many servers, one line each, the worst first."""
     ranked = sorted(frames, key=lambda each: (-each.diagnosis.rank, each.sample.target))
-    return _shown("servers", ranked, tables()["servers"].empty)
+    return _screen_table("servers", ranked, tables()["servers"].empty)
 
 
 def filtered(found: ScreenTable, text: str) -> ScreenTable:
@@ -85,7 +87,7 @@ def ordered(found: ScreenTable, title: str, descending: bool, glyphs: Glyphs) ->
     return replace(found, titles=titles, rows=tuple(sorted(found.rows, key=by, reverse=descending)))
 
 
-def _shown(
+def _screen_table(
     name: str, rows: Iterable[Any], empty: str, width: int = NARROW, scene: Scene | None = None
 ) -> ScreenTable:
     columns = [column for column in tables()[name].columns if column.width <= width]
@@ -107,9 +109,9 @@ def _shown(
 
 
 def described(name: str, row: Any) -> Iterator[tuple[str, str]]:
-    """Title and text of all columns of a row in which there is something, whatever the width."""
-    shown = ((column.title, _cell(column, row, None)) for column in tables()[name].columns)
-    return ((title, text) for title, text in shown if text not in ("", ABSENT))
+    """Title and text of the columns after the first in which there is something, whatever the width."""
+    cells = ((column.title, _cell(column, row, None)) for column in tables()[name].columns[1:])
+    return ((title, text) for title, text in cells if text not in ("", UNKNOWN))
 
 
 def _value(column: Column, row: Any) -> Any:
@@ -198,12 +200,11 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
     "": str,
     "words": lambda text: text.replace("_", " "),
     "clock": clock,
-    "count": count,
-    "percent": percent,
-    "duration": duration,
-    "size": size,
-    "hundredths": "{:.2f}".format,
-    "whole": lambda value: "-" if value is None else f"{value:.0f}",
+    "short": count,
+    "ratio": partial(shown, unit="ratio"),
+    "seconds": partial(shown, unit="seconds"),
+    "bytes": partial(shown, unit="bytes"),
+    "plain": shown,
     "some": lambda number: str(number or ""),
 }
 _WITH_SCENE: Mapping[str, Callable[[Any, Scene], str]] = {
@@ -217,10 +218,10 @@ PARTS = [name for name, each in tables().items() if each.columns and name != "se
 def check_columns() -> None:
     """Raises UserError for a column of tables.yaml that shows what no row has."""
     for name, kind in _TYPES.items():
-        for shown in [*tables()[name].key, *(column.shows for column in tables()[name].columns)]:
-            cost = shown.removeprefix("each ")
-            if not (cost in COSTS if cost != shown else _has(kind, shown)):
-                raise UserError(f"{FILE}: {name}: `{shown}` is no attribute of its rows")
+        for path in [*tables()[name].key, *(column.shows for column in tables()[name].columns)]:
+            cost = path.removeprefix("each ")
+            if not (cost in COSTS if cost != path else _has(kind, path)):
+                raise UserError(f"{FILE}: {name}: `{path}` is no attribute of its rows")
 
 
 def _has(kind: type, path: str) -> bool:

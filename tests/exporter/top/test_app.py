@@ -353,7 +353,7 @@ async def test_enter_opens_a_blocker_and_keys_of_pg_activity_choose_and_sort() -
         assert screen.feed.looked_at == head and "none, or not read yet" in screen.text
         waited = replace(snapshot, waits=(replace(WAITS, spid=head),))
         await screen.show(replace(frames[-1], sample=replace(frames[-1].sample, sessions=waited)))
-        assert "waiting for a lock" in screen.text and "in 5s" in screen.text and "1m30s" in screen.text
+        assert "waiting for a lock" in screen.text and "in 5 s" in screen.text and "90 s" in screen.text
         await screen.press("escape", "f1", "t")
         assert screen.feed.looked_at is None
         assert screen.app._part == "sessions" and "Time▼" in screen.text

@@ -43,10 +43,14 @@ def test_everything_that_the_diagnosis_needs_is_read() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("[Hits, hits, percent]", "[Hits, hit, percent]", "caches.*`hit` is no figure of its rows"),
+        ("[Hits, hits, ratio]", "[Hits, hit, ratio]", "caches.*`hit` is no figure of its rows"),
         ("order: [seconds]", "order: [second]", "waits.*`second` is no figure of its rows"),
         ("key: [database, use]", "key: [database, usage]", "space.*`usage` is no figure of its rows"),
-        ("[CPU, cpu, percent]", "[CPU, cpu, percentage]", "spinlocks.columns.*percentage|'percent'"),
+        (
+            "[CPU, cpu, ratio]",
+            "[CPU, cpu, rate]",
+            "spinlocks.columns.1.2: Input should be '', 'words'.*'ratio'",
+        ),
         ("measure: busiest_engine", "measure: busy_engine", "engines.*busy_engine: no such measure"),
         ("session.program]", "session.programme]", "blocking: `session.programme` is no attribute"),
         ("figures.cpu_busy", "figures.busy", "servers: `figures.busy` is no attribute of its rows"),
