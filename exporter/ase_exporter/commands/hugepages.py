@@ -9,9 +9,10 @@ from ase_exporter.errors import UserError
 from ase_exporter.host.ase_memory import query_memory
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.report import print_hugepages
 from ase_exporter.host.sizing import DEFAULT_PAGE, parse_page_size, requirement
 from ase_exporter.host.verdict import ServerState, read_host
+from ase_exporter.host.view import hugepages_view
+from ase_exporter.views.terminal import print_view
 
 
 def hugepages(
@@ -45,7 +46,7 @@ def hugepages(
         raise UserError("expected a target to query (--config.file), or --max-memory PAGES")
     need = requirement(pages, page_size=size, headroom=headroom, source=source, server=server)
     touched = need.memory if touched_gib is None else int(touched_gib * 1024**3)
-    print_hugepages(need, host, touched)
+    print_view(hugepages_view(need, host, touched))
 
 
 def _servers(settings: HostConfig) -> tuple[ServerState, ...]:

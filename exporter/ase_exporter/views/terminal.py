@@ -34,7 +34,9 @@ def text(view: View) -> str:
 
 def lines(view: View) -> RenderableType:
     """What to print of a view, without its title: whoever asked for it knows."""
-    return Group(*_shown(view.parts))
+    found = list(_shown(view.parts))
+    # Nothing is above a section that is the first.
+    return Group(*found[1 if found[:1] == [""] else 0 :])
 
 
 def texts(parts: Iterable[Part]) -> Iterator[str]:

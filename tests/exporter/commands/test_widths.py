@@ -22,7 +22,7 @@ from ase_exporter.commands.changes import changes_view
 from ase_exporter.compare.view import comparison_view
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
-from ase_exporter.host.report import print_hugepages
+from ase_exporter.host.view import hugepages_view
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.view import difference_view, report_view
@@ -76,7 +76,9 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "changes": print_changes,
     "check": lambda: print_view(check_view(checked())),
     "compare": lambda: print_view(comparison_view(RESULT, everything=True)),
-    "hugepages": lambda: print_hugepages(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40),
+    "hugepages": lambda: print_view(
+        hugepages_view(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40)
+    ),
     "sysmon parse": lambda: print_view(report_view(parsed(1))),
     "sysmon diff": lambda: print_view(difference_view(parsed(1), parsed(2), 25)),
     "top --once": lambda: print_top(frame()),
