@@ -9,9 +9,9 @@ from tests.e2e.simulated_time import INTERVAL, Recording, record
 from tests.exporter.simulated import reading
 from tests.exporter.top.watching import one_step
 
+from ase_exporter.readings.samples import LabelValues, MetricSeries, Reading, Sample
 from ase_exporter.top.figures import Figures, Row
 from ase_exporter.top.frames import frame
-from ase_exporter.top.samples import LabelValues, MetricSeries, Reading, Sample
 
 pytestmark = pytest.mark.e2e
 

@@ -22,8 +22,8 @@ from ase_exporter.config.fields import Strict
 from ase_exporter.diagnosis.diagnose import BLOCKED
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.metrics.families import Family, Kind
+from ase_exporter.readings.samples import LabelValues, Reading, Sample, Tracker
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.top.samples import LabelValues, Reading, Sample, Tracker
 
 FILE = Path(__file__).with_name("incidents.yaml")
 HEALTHY = "quiet-oltp"

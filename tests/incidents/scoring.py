@@ -17,9 +17,9 @@ from ase_exporter.diagnosis.diagnose import (
     diagnose,
 )
 from ase_exporter.diagnosis.provenance import collector_of
+from ase_exporter.readings.samples import Sample
 from ase_exporter.top.detail import spinlock_lines
 from ase_exporter.top.frames import Frame, History, Scene, frame
-from ase_exporter.top.samples import Sample
 from ase_exporter.top.text import UNICODE
 
 WELL = frozenset({WORKS, IDLE})

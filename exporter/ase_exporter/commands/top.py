@@ -13,11 +13,11 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import choose_targets, load_config, require
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
+from ase_exporter.readings.live import TargetSampler
+from ase_exporter.readings.recording import Recording
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.top import plain
-from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
-from ase_exporter.top.recording import Recording, ReplayFeed
-from ase_exporter.top.sampling import TargetSampler
+from ase_exporter.top.feed import Feed, LiveFeed, ReplayFeed, first_frames, frames
 from ase_exporter.top.text import glyphs
 from ase_exporter.untrusted.terminal import PlainConsole
 

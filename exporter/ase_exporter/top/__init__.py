@@ -1,6 +1,6 @@
 """A live view of servers without Prometheus: `ase-exporter top`.
 
-Read in this order: samples (two readings of every metric: what `diagnosis` judges), figures (of the tables), sampling
-(takes samples of one target), frames (a moment as it is shown), feed (takes them on threads), header and view (lines
-and tables as text), plain (for scripts), recording (record and replay), app (the screen; the only one with textual).
+Read in this order: tables (what is shown, from tables.yaml), figures (of the rows of tables), frames (a moment as it
+is shown), feed (takes them on threads), header, view and detail (lines, tables and pages as text), plain (for
+scripts), app (the screen; the only module with textual).
 """

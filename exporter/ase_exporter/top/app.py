@@ -23,11 +23,11 @@ from textual.widgets import DataTable, Footer, HelpPanel, Input, Static, Tab, Ta
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.errors import UserError
+from ase_exporter.readings.samples import WINDOW
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Delivered, Feed
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
-from ase_exporter.top.samples import WINDOW
 from ase_exporter.top.tables import tables
 from ase_exporter.top.text import UNICODE, Glyphs, clock
 from ase_exporter.top.view import PARTS, ScreenRow, ScreenTable

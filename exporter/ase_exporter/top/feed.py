@@ -1,23 +1,24 @@
-"""Feeds: where frames come from, live or recorded, for scripts and for the screen, and the evidence for advice."""
+"""Feeds: frames of servers, live or recorded, on threads for the screen and one after the other for scripts."""
 
 import logging
 import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ase_exporter import advise
 from ase_exporter.advise.evidence import Evidence
-from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.capture.stream import read_scrapes
+from ase_exporter.catalogue import Catalogue
 from ase_exporter.config import Config, Target
 from ase_exporter.diagnosis.diagnose import STARTING, TOO_FEW
 from ase_exporter.errors import UserError
+from ase_exporter.readings.live import ADVICE, TargetSampler, advice_catalogue
+from ase_exporter.readings.recording import Replayer
+from ase_exporter.readings.samples import Sample
 from ase_exporter.top.frames import Frame, Framer
-from ase_exporter.top.sampling import COLLECTORS, CollectorChoice, TargetSampler
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +28,16 @@ SLACK = 5.0
 STOP_SECONDS = 1.0
 # Over a second or two, engines that count whole seconds may not have moved: a few more samples are taken then.
 MAX_SAMPLES = 5
-# Which tables are read most, where they are cached and whose they are, and which session uses most.
-MORE = ("objects", "cached_objects", "table_owners", "process_activity")
-# Advice on bindings needs more objects than a scrape exports.
-ADVICE = CollectorChoice(dict.fromkeys((*COLLECTORS, *MORE), 0.0), 200)
-# Seconds of one sample: the tables of objects are large.
+# Seconds of one sample for advice: the tables of objects are large.
 ADVICE_TIMEOUT = 60.0
+# Seconds: a longer pause of a recording is shown as one of these.
+MAX_PAUSE = 60.0
 
 
 # What a feed delivers: a frame, or in its place why no more of them come.
 Delivered = Frame | UserError
 Deliver = Callable[[Delivered], None]
+Frames = Generator[Frame, None, None]
 
 
 class Feed:
@@ -51,9 +51,36 @@ class Feed:
     interval: float
     is_live = True
 
-    def start(self, deliver: Deliver) -> None:
-        """Start sampling; `deliver` is called on other threads."""
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self.threads: list[threading.Thread] = []
+
+    def sources(self) -> Mapping[str, Frames]:
+        """By target, the frames as they come."""
         raise NotImplementedError
+
+    def start(self, deliver: Deliver) -> None:
+        """Start to take frames, those of each target on a thread of its own, which calls `deliver`."""
+        for target, found in self.sources().items():
+            given, name = (target, found, deliver), f"top {target}"
+            # A daemon: a driver that hangs must not keep the process from ending.
+            self.threads.append(threading.Thread(target=self._run, args=given, name=name, daemon=True))
+            self.threads[-1].start()
+
+    def _run(self, target: str, found: Frames, deliver: Deliver) -> None:
+        try:
+            for each in found:
+                if self._stopped.is_set():
+                    break
+                deliver(each)
+        except UserError as error:
+            deliver(error)
+        except Exception as error:
+            # Nobody else would learn that no more frames come.
+            log.exception("target %s", target)
+            deliver(UserError(f"target {target}: unexpected {type(error).__name__}, see the log"))
+        finally:
+            found.close()
 
     def pause(self, paused: bool) -> None:
         """Pause or continue; servers do not pause."""
@@ -62,18 +89,21 @@ class Feed:
         """Also read what that session has waited for, from the next sample on; None: of none."""
 
     def stop(self) -> None:
-        """Stop sampling, and log out where possible."""
+        """Stop, and log out where possible."""
+        self._stopped.set()
+        end = time.monotonic() + STOP_SECONDS
+        for thread in self.threads:
+            thread.join(max(0.0, end - time.monotonic()))
 
 
 class LiveFeed(Feed):
-    """Samples servers, each on a thread and a connection of its own."""
+    """Samples servers, each on a connection of its own."""
 
     def __init__(self, samplers: Sequence[TargetSampler]) -> None:
+        super().__init__()
         self.targets = [sampler.target.name for sampler in samplers]
         self.interval = samplers[0].interval
         self._samplers = samplers
-        self._stopped = threading.Event()
-        self.threads: list[threading.Thread] = []
 
     def look_at(self, target: str, spid: int | None) -> None:
         for sampler in self._samplers:
@@ -84,41 +114,77 @@ class LiveFeed(Feed):
         """Seconds that the first two samples take at most."""
         return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
 
-    def start(self, deliver: Deliver) -> None:
-        for sampler in self._samplers:
-            name, given = f"top {sampler.target.name}", (sampler, deliver)
-            # A daemon: a driver that hangs must not keep the process from ending.
-            self.threads.append(threading.Thread(target=self._run, args=given, name=name, daemon=True))
-            self.threads[-1].start()
+    def sources(self) -> Mapping[str, Frames]:
+        return {sampler.target.name: self._sampled(sampler) for sampler in self._samplers}
 
-    def stop(self) -> None:
-        self._stopped.set()
-        end = time.monotonic() + STOP_SECONDS
-        for thread in self.threads:
-            thread.join(max(0.0, end - time.monotonic()))
-
-    def _run(self, sampler: TargetSampler, deliver: Deliver) -> None:
+    def _sampled(self, sampler: TargetSampler) -> Frames:
         framer = Framer()
-        with reported(sampler.target.name, deliver):
+        try:
             while not self._stopped.is_set():
                 due = time.monotonic() + sampler.interval
-                deliver(framer.frame(sampler.take()))
+                yield framer.frame(sampler.take())
                 # After a scrape that took longer than the interval, the server gets a pause of half as long.
                 late = time.monotonic() - due
                 self._stopped.wait(max(-late, late / 2))
-        sampler.close()
+        finally:
+            sampler.close()
 
 
-@contextmanager
-def reported(target: str, deliver: Deliver) -> Iterator[None]:
-    """Deliver an error that ends the block: nobody else would learn that no more frames come."""
-    try:
-        yield
-    except UserError as error:
-        deliver(error)
-    except Exception as error:
-        log.exception("target %s", target)
-        deliver(UserError(f"target {target}: unexpected {type(error).__name__}, see the log"))
+class ReplayFeed(Feed):
+    """Shows a file again. interval: seconds between frames, None for those of the recording; 0 for no pause.
+
+    Raises UserError if the file is not a capture: all of it is read once before.
+    """
+
+    is_live = False
+
+    def __init__(self, path: Path, catalogue: Catalogue, *, interval: float | None = None) -> None:
+        super().__init__()
+        self._header, scrapes = read_scrapes(path)
+        if not sum(1 for _ in scrapes):
+            raise UserError(f"--replay {path}: expected at least one scrape")
+        self._path = path
+        # Captures do not hold the name of the target.
+        self.targets = [path.name.removesuffix(".gz").removesuffix(".capture")]
+        self.interval = self._header.interval if interval is None else interval
+        self._catalogue = catalogue
+        self._pace = interval
+        self._going = threading.Event()
+        self._going.set()
+
+    def pause(self, paused: bool) -> None:
+        (self._going.clear if paused else self._going.set)()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._going.set()
+        super().stop()
+
+    def frames(self) -> Iterator[Frame]:
+        """All frames, without pauses."""
+        return (frame for _, frame in self.moments())
+
+    def moments(self) -> Iterator[tuple[Sample, Frame]]:
+        """All samples with all their readings, and their frames."""
+        _, scrapes = read_scrapes(self._path)
+        replayer = Replayer(self._header, self.targets[0], self._catalogue)
+        framer = Framer()
+        for statements in scrapes:
+            sample = replayer.sample(statements)
+            yield sample, framer.frame(sample)
+
+    def sources(self) -> Mapping[str, Frames]:
+        return {self.targets[0]: self._paced()}
+
+    def _paced(self) -> Frames:
+        before: float | None = None
+        for each in self.frames():
+            if before is not None:
+                pause = each.sample.monotonic - before if self._pace is None else self._pace
+                self._stopped.wait(min(MAX_PAUSE, max(0.0, pause)))
+                self._going.wait()
+            yield each
+            before = each.sample.monotonic
 
 
 def first_frames(feed: LiveFeed) -> list[Frame]:
@@ -153,10 +219,6 @@ def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:
         raise UserError("top: the driver did not return in time") from None
     finally:
         feed.stop()
-
-
-def advice_catalogue(directories: Iterable[str | Path] = ()) -> Catalogue:
-    return load_catalogue((*directories, Path(advise.__file__).with_name("catalogue")))[0]
 
 
 def gather(config: Config, target: Target, seconds: float) -> Evidence:

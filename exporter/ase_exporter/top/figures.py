@@ -14,8 +14,8 @@ from types import SimpleNamespace
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.diagnosis.measures import rows_of
+from ase_exporter.readings.samples import Sample
 from ase_exporter.scraping.budget import SESSION_CPU
-from ase_exporter.top.samples import Sample
 from ase_exporter.top.tables import tables
 
 DATA_CACHE = "data_cache"

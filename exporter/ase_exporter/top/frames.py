@@ -19,8 +19,8 @@ from ase_exporter.diagnosis.diagnose import (
     mean_of,
     unreachable,
 )
+from ase_exporter.readings.samples import Sample
 from ase_exporter.top.figures import Figures, figures
-from ase_exporter.top.samples import Sample
 from ase_exporter.top.text import Glyphs, clock
 from ase_exporter.views.figures import shown
 

@@ -15,13 +15,13 @@ from ase_exporter.diagnosis.load_profile import (
     ranked_section,
 )
 from ase_exporter.errors import UserError
+from ase_exporter.readings.samples import Sample
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.statements import StatementCost, summed_statements
+from ase_exporter.top.feed import ReplayFeed
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame
-from ase_exporter.top.recording import ReplayFeed
-from ase_exporter.top.samples import Sample
 from ase_exporter.views.figures import counted, duration, moment, shown
 from ase_exporter.views.view import Cell, Items, Line, Part, Section, Table, Verdict, View, columns
 

@@ -12,12 +12,12 @@ from typing import Any, get_args, get_type_hints
 from ase_exporter.changes.change import Change
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.errors import UserError
+from ase_exporter.readings.samples import SESSION_ROWS
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.statements import COSTS, StatementCost
 from ase_exporter.top.figures import Row
 from ase_exporter.top.frames import NARROW, STYLES, Frame, Scene, change_flags
-from ase_exporter.top.samples import SESSION_ROWS
 from ase_exporter.top.tables import FILE, Column, Number, TableDefinition, tables
 from ase_exporter.top.text import Glyphs, clock, count, sparkline
 from ase_exporter.untrusted.terminal import Align

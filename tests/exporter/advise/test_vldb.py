@@ -6,7 +6,7 @@ import pyodbc
 from tests.exporter.top.watching import HOST, Watched, watched
 
 from ase_exporter.advise.advice import Advice, advise
-from ase_exporter.top.feed import ADVICE
+from ase_exporter.readings.live import ADVICE
 
 # What was the bottleneck at each step of the case study (docs/case-studies.md), by what is set.
 CASE_STUDY_ORDER = [

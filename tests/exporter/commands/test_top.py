@@ -15,7 +15,7 @@ from tests.exporter.commands.command_line import Run
 from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.ports import free_block
 
-from ase_exporter.top.samples import MIN_WINDOW
+from ase_exporter.readings.samples import MIN_WINDOW
 
 ESCAPE = "\x1b"
 
@@ -96,7 +96,7 @@ def test_the_screen_needs_textual_and_scripts_do_not(
 
 
 def test_only_the_screen_imports_textual() -> None:
-    modules = ", ".join(f"ase_exporter.top.{name}" for name in ("plain", "recording", "detail"))
+    modules = ", ".join(f"ase_exporter.top.{name}" for name in ("plain", "feed", "detail"))
     code = f"import sys, {modules}; assert not [m for m in sys.modules if m.startswith('textual')]"
     subprocess.run([sys.executable, "-c", code], check=True)
 

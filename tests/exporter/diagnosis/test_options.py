@@ -12,7 +12,7 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, FindingDefinition, catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
-from ase_exporter.top import sampling
+from ase_exporter.readings import live
 
 COLLECTORS = load_catalogue()[0].collectors
 # So many states at least, and until each finding was not known in one of them; and what else might have been read.
@@ -108,7 +108,7 @@ def test_a_scrape_without_the_option_names_it(option: str, tmp_path: Path) -> No
         watching.frame()
         watching.time.ahead += 5
         sample = watching.sampler.take()
-    dark = [name for name in sampling.COLLECTORS if name in off(option)]
+    dark = [name for name in live.COLLECTORS if name in off(option)]
     assert dark or option.startswith(("errorlog", "per object"))
     for name in dark:
         for metric in COLLECTORS[name].metrics:

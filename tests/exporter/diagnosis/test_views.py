@@ -14,9 +14,9 @@ from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
+from ase_exporter.readings.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
 from ase_exporter.report.diagnosing import diagnose_window
 from ase_exporter.top.frames import frame
-from ase_exporter.top.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
 
 # Of so many, the tool of MCP is asked, too: it asks Prometheus for much else.
 ASKED = 25

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from tests.exporter.top.watching import one_step, watched
 
 from ase_exporter.changes.change import Change
+from ase_exporter.readings.samples import Sample
 from ase_exporter.top.feed import Deliver, Delivered, Feed
 from ase_exporter.top.frames import Frame, frame
-from ase_exporter.top.samples import Sample
 
 START = datetime(2026, 3, 2, 9, 0)
 FRAMES, INTERVAL = 10, 2.0

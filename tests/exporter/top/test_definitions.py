@@ -8,14 +8,15 @@ import pytest
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
-from ase_exporter.top import figures, sampling, tables, view
+from ase_exporter.readings import live
+from ase_exporter.top import figures, tables, view
 
 
 def read() -> set[str]:
     """The metrics of the collectors that top reads."""
     shipped, _ = load_catalogue()
-    assert sampling.COLLECTORS.keys() <= shipped.collectors.keys()
-    return {metric for name in sampling.COLLECTORS for metric in shipped.collectors[name].metrics}
+    assert live.COLLECTORS.keys() <= shipped.collectors.keys()
+    return {metric for name in live.COLLECTORS for metric in shipped.collectors[name].metrics}
 
 
 def test_every_metric_that_is_shown_is_read() -> None:

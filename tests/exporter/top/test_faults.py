@@ -19,11 +19,11 @@ from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.errors import UserError
+from ase_exporter.readings.live import TargetSampler
+from ase_exporter.readings.samples import Sample
 from ase_exporter.top.feed import LiveFeed, frames
 from ase_exporter.top.frames import Frame, Framer, frame
 from ase_exporter.top.plain import as_json
-from ase_exporter.top.samples import Sample
-from ase_exporter.top.sampling import TargetSampler
 
 PAUSE = 48.0
 Make = Callable[..., TargetSampler]

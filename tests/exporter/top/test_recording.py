@@ -20,11 +20,12 @@ from ase_exporter.capture.session import Plan
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
 from ase_exporter.diagnosis.load_profile import COUNTERS, LoadCounter, load_profile
 from ase_exporter.errors import UserError
+from ase_exporter.readings.recording import Recording
+from ase_exporter.readings.samples import Sample
 from ase_exporter.sessions.session import Session
 from ase_exporter.top import recording_report
+from ase_exporter.top.feed import ReplayFeed
 from ase_exporter.top.frames import Frame, History, Scene
-from ase_exporter.top.recording import Recording, ReplayFeed
-from ase_exporter.top.samples import Sample
 from ase_exporter.top.text import glyphs
 from ase_exporter.top.view import table
 from ase_exporter.views.page import page
@@ -217,7 +218,7 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
     rest = [shown.get(timeout=60) for _ in range(3)]
     feed.stop()
     assert first.figures.spinlocks == () and rest[-1].figures.connections is not None
-    assert feed._thread and not feed._thread.is_alive()
+    assert not feed.threads[0].is_alive()
 
 
 def test_errors_of_logins_are_recorded_without_the_password(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.families import Sample as Row
+from ase_exporter.readings.samples import Sample, Tracker
 from ase_exporter.top.feed import LiveFeed, first_frames
 from ase_exporter.top.frames import Frame, frame
-from ase_exporter.top.samples import Sample, Tracker
 
 ROUNDING = 1e-9
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from tests.incidents.running import Site, incidents, take
 
+from ase_exporter.readings.samples import Sample
 from ase_exporter.top import frames
 from ase_exporter.top.frames import Frame, Framer, History, Scene
 from ase_exporter.top.header import baseline, header, title
-from ase_exporter.top.samples import Sample
 from ase_exporter.top.text import UNICODE
 
 

@@ -20,10 +20,9 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
-from ase_exporter.top.feed import advice_catalogue
+from ase_exporter.readings.live import SCREEN, CollectorChoice, TargetSampler, advice_catalogue
+from ase_exporter.readings.recording import Recording
 from ase_exporter.top.frames import Frame, frame
-from ase_exporter.top.recording import Recording
-from ase_exporter.top.sampling import SCREEN, CollectorChoice, TargetSampler
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 

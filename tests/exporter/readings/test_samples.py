@@ -3,7 +3,7 @@
 import pytest
 
 from ase_exporter.metrics.families import Family
-from ase_exporter.top.samples import WINDOW, MetricSeries, Tracker
+from ase_exporter.readings.samples import WINDOW, MetricSeries, Tracker
 
 NAME = "ase_x_total"
 

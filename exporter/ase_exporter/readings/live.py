@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ase_exporter import advise
 from ase_exporter.ase.connection import Connection, Opener
-from ase_exporter.catalogue import Catalogue
+from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target, yaml_files
+from ase_exporter.readings.samples import ChangeLog, Sample, Tracker
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, waits_of
-from ase_exporter.top.samples import ChangeLog, Sample, Tracker
 
 # The collectors that are read, with the seconds between two readings. Those that are off by default are switched on;
 # one that the target's module switches off stays off.
@@ -44,6 +45,15 @@ class CollectorChoice:
 
 
 SCREEN = CollectorChoice(COLLECTORS, TOP)
+# For advice also which tables are read most, where they are cached and whose they are, and which session uses most.
+MORE = ("objects", "cached_objects", "table_owners", "process_activity")
+# Advice on bindings needs more objects than a scrape exports.
+ADVICE = CollectorChoice(dict.fromkeys((*COLLECTORS, *MORE), 0.0), 200)
+
+
+def advice_catalogue(directories: Iterable[str | Path] = ()) -> Catalogue:
+    """The catalogue, with what only advice needs."""
+    return load_catalogue((*directories, Path(advise.__file__).with_name("catalogue")))[0]
 
 
 class TargetSampler:

@@ -1,7 +1,6 @@
-"""Records what top reads, in the format of captures, and shows such a file again (docs/capture.md)."""
+"""Records what is read, in the format of captures, and reads such a file again (docs/capture.md)."""
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,7 +10,7 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.capture.file import LOGIN, Capture, CaptureHeader, Execution
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
 from ase_exporter.capture.recording import Recorder
-from ase_exporter.capture.stream import CaptureWriter, read_scrapes
+from ase_exporter.capture.stream import CaptureWriter
 from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, read_facts
 from ase_exporter.catalogue.facts import SERVER
 from ase_exporter.changes.detect import OPTIONS, ConfigWatcher
@@ -20,16 +19,11 @@ from ase_exporter.config import Module
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
+from ase_exporter.readings.live import SCREEN
+from ase_exporter.readings.samples import SESSION_ROWS, ChangeLog, Sample, Tracker
 from ase_exporter.sessions.reader import SessionReader
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import STATEMENTS, groups_in
-from ase_exporter.top.feed import Deliver, Feed, reported
-from ase_exporter.top.frames import Frame, Framer
-from ase_exporter.top.samples import SESSION_ROWS, ChangeLog, Sample, Tracker
-from ase_exporter.top.sampling import SCREEN
-
-# Seconds: a longer pause of the recording is shown as one of these.
-MAX_PAUSE = 60.0
 
 
 class Recording:
@@ -169,71 +163,3 @@ def _fatal(statements: Sequence[Execution]) -> DatabaseError | None:
     if all(each.error and each.error.kind == "deadline" for each in statements):
         return DatabaseError("deadline", "no answer in time")
     return None
-
-
-class ReplayFeed(Feed):
-    """Shows a file again. interval: seconds between frames, None for those of the recording; 0 for no pause.
-
-    Raises UserError if the file is not a capture: all of it is read once before.
-    """
-
-    is_live = False
-
-    def __init__(self, path: Path, catalogue: Catalogue, *, interval: float | None = None) -> None:
-        header, scrapes = read_scrapes(path)
-        if not sum(1 for _ in scrapes):
-            raise UserError(f"--replay {path}: expected at least one scrape")
-        self._path = path
-        self._header = header
-        # Captures do not hold the name of the target.
-        self._target = path.name.removesuffix(".gz").removesuffix(".capture")
-        self.targets = [self._target]
-        self.interval = header.interval if interval is None else interval
-        self._catalogue = catalogue
-        self._pace = interval
-        self._stopped = threading.Event()
-        self._going = threading.Event()
-        self._going.set()
-        self._thread: threading.Thread | None = None
-
-    def start(self, deliver: Deliver) -> None:
-        self._thread = threading.Thread(target=self._run, args=[deliver], name="top replay", daemon=True)
-        self._thread.start()
-
-    def pause(self, paused: bool) -> None:
-        (self._going.clear if paused else self._going.set)()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._going.set()
-        if self._thread is not None:
-            self._thread.join(1.0)
-
-    def frames(self) -> Iterator[Frame]:
-        """All frames, without pauses."""
-        return (frame for _, frame in self.moments())
-
-    def moments(self) -> Iterator[tuple[Sample, Frame]]:
-        """All samples with all their readings, and their frames."""
-        _, scrapes = read_scrapes(self._path)
-        replayer = Replayer(self._header, self._target, self._catalogue)
-        framer = Framer()
-        for statements in scrapes:
-            sample = replayer.sample(statements)
-            yield sample, framer.frame(sample)
-
-    def _run(self, deliver: Deliver) -> None:
-        with reported(self._target, deliver):
-            self._play(deliver)
-
-    def _play(self, deliver: Deliver) -> None:
-        before: float | None = None
-        for each in self.frames():
-            if before is not None:
-                pause = each.sample.monotonic - before if self._pace is None else self._pace
-                self._stopped.wait(min(MAX_PAUSE, max(0.0, pause)))
-                self._going.wait()
-            if self._stopped.is_set():
-                return
-            deliver(each)
-            before = each.sample.monotonic
