@@ -14,7 +14,7 @@ from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
 from ase_exporter.views.figures import duration, moment
 from ase_exporter.views.terminal import print_view
-from ase_exporter.views.view import Column, Table, View
+from ase_exporter.views.view import Heading, Table, View
 
 Format = Literal["table", "json"]
 
@@ -66,7 +66,7 @@ def changes(
 
 def changes_view(found: Sequence[Change]) -> View:
     """Changes, each as a time and a text."""
-    columns = [Column("When (UTC)", whole=True), Column("Change")]
+    columns = [Heading("When (UTC)", whole=True), Heading("Change")]
     rows = [(_when(change), _what(change)) for change in found]
     return View("Changes", [Table(columns, rows, empty="No changes found.")])
 

@@ -17,7 +17,7 @@ from ase_exporter.sysmon.json_form import report_json
 from ase_exporter.sysmon.report import reports_of
 from ase_exporter.sysmon.runner import SampleError, print_sample, read_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.view import completeness, difference_view, report_view
+from ase_exporter.sysmon.view import completeness, difference_view, sysmon_view
 from ase_exporter.views.plain import as_json
 from ase_exporter.views.terminal import print_view
 
@@ -101,7 +101,7 @@ def _print_one(report: Report, form: Format) -> None:
     if form == "json":
         print(json.dumps(report_json(report), ensure_ascii=False))
     else:
-        print_view(report_view(report))
+        print_view(sysmon_view(report))
 
 
 def _is_incomplete(name: str, report: Report) -> bool:

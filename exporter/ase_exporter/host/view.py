@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ase_exporter.host.sizing import Requirement, page_table_bytes
 from ase_exporter.host.verdict import HostState, assess, relevant
-from ase_exporter.views.view import Code, Column, Line, Part, Section, Style, Table, View
+from ase_exporter.views.view import Code, Heading, Line, Part, Section, Style, Table, View
 
 _MIB, _GIB = 1024**2, 1024**3
 _STYLES: dict[str, Style] = {"+": "better", "~": "changed", "!": "worse"}
@@ -27,7 +27,7 @@ def hugepages_view(need: Requirement, host: HostState, touched: int) -> View:
     return View(
         "Huge pages",
         [
-            Section("Huge pages", [Table([Column("")] * 3, rows)]),
+            Section("Huge pages", [Table([Heading("")] * 3, rows)]),
             Section("To set", [*_settings(need, host)]),
             Section("Page tables", [*_page_tables(need, host, touched)]),
             Section("This host", state),

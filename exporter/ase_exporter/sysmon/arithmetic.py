@@ -6,7 +6,15 @@ Counts divided by their rates give the seconds and the transactions of the sampl
 import math
 from collections.abc import Sequence
 
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Remark, Report, Row
+from ase_exporter.sysmon.structure import (
+    COUNT,
+    PER_SEC,
+    PER_XACT,
+    PERCENT_OF_TOTAL,
+    Remark,
+    Report,
+    ReportRow,
+)
 
 # By how much a figure of one decimal may differ from what it was rounded from.
 _ROUNDED = 0.0502
@@ -52,7 +60,7 @@ def _check_interval(report: Report, low: float, high: float) -> None:
     remarks.append(Remark(0, f"{text}: the sample took longer than was asked for" if late else text))
 
 
-def _check_caches(report: Report, rows: Sequence[Row]) -> None:
+def _check_caches(report: Report, rows: Sequence[ReportRow]) -> None:
     """The caches share all searches, unless there were none: each of them is there."""
     shares = [share for row in rows if (share := row.get(PERCENT_OF_TOTAL)) is not None]
     whole = math.fsum(shares)
@@ -62,7 +70,7 @@ def _check_caches(report: Report, rows: Sequence[Row]) -> None:
         report.contradictions.append(Remark(rows[0].line, f"{_name(rows[0])}: {text}"))
 
 
-def _name(row: Row) -> str:
+def _name(row: ReportRow) -> str:
     return " / ".join((*row.path, row.label))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ase_exporter.assets import load_yaml
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, grammar, has_names, place, release
-from ase_exporter.sysmon.structure import COUNT, Report, Row, Section
+from ase_exporter.sysmon.structure import COUNT, Report, ReportRow, ReportSection
 
 _PROCEDURE = "sp_sysmon_"
 _OF_16 = (BUCKETS, "NV Cache Management")
@@ -33,8 +33,8 @@ Term = tuple[Names, str]
 class _Rows:
     """The rows of one section by their place in the grammar, and its blocks."""
 
-    def __init__(self, section: Section) -> None:
-        self.by_place: defaultdict[Term, list[Row]] = defaultdict(list)
+    def __init__(self, section: ReportSection) -> None:
+        self.by_place: defaultdict[Term, list[ReportRow]] = defaultdict(list)
         self.blocks: defaultdict[Names, dict[Names, None]] = defaultdict(dict)
         for row in section.rows:
             path, label = place(section.name, row.path, row.label)
@@ -42,7 +42,7 @@ class _Rows:
             for depth in range(len(path) + 1):
                 self.blocks[path[:depth]][row.path[:depth]] = None
 
-    def of(self, pattern: Names, path: Names, wanted: Sequence[Term]) -> Iterator[Row]:
+    def of(self, pattern: Names, path: Names, wanted: Sequence[Term]) -> Iterator[ReportRow]:
         """The rows at these places below the same names as a path, as far as the places share its pattern."""
         for term, label in wanted:
             shared = 0
@@ -83,7 +83,7 @@ def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
                 yield text + (f" (lost to server error {lost[name]})" if name in lost else "")
 
 
-def _missing_rows(section: Section, version: str, banner: str) -> Iterator[str]:
+def _missing_rows(section: ReportSection, version: str, banner: str) -> Iterator[str]:
     rows = _Rows(section)
     for known, container, need, wanted in _needed(section.name, version):
         there = [row.path for row in rows.by_place.get((known.path, known.label), ())]
@@ -141,7 +141,7 @@ def _data() -> dict[str, Any]:
     return loaded
 
 
-def _missing_buckets(section: Section) -> Iterator[str]:
+def _missing_buckets(section: ReportSection) -> Iterator[str]:
     """Sizes of a memory pool go up in steps to the last one; where one pool has them all, so have the others."""
     pools: defaultdict[str, list[int]] = defaultdict(list)
     for row in section.rows:

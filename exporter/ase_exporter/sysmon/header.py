@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ase_exporter.sysmon.lines import Line
+from ase_exporter.sysmon.lines import ReportLine
 from ase_exporter.sysmon.structure import Header, Remark, ServerMessage
 
 _TIMES = (
@@ -51,7 +51,7 @@ class HeaderReader:
         self._lines: dict[str, int] = {}
         self._goes_on = False
 
-    def take(self, line: Line) -> bool:
+    def take(self, line: ReportLine) -> bool:
         """Whether this line belongs to the header; if so, it is kept."""
         text = line.text.strip()
         entry = _ENTRY.fullmatch(text)
@@ -112,24 +112,24 @@ class HeaderReader:
         return None
 
 
-def instance_of(line: Line) -> str:
+def instance_of(line: ReportLine) -> str:
     """The instance whose sections follow, where a cluster names one; '' elsewhere."""
     match = _INSTANCE.fullmatch(line.text.strip())
     return match["name"] if match else ""
 
 
-def return_status(line: Line) -> int | None:
+def return_status(line: ReportLine) -> int | None:
     """The procedure's return status, where this line gives it."""
     match = _RETURN_STATUS.fullmatch(line.text.strip())
     return int(match[1]) if match else None
 
 
-def is_of_client(line: Line) -> bool:
+def is_of_client(line: ReportLine) -> bool:
     """A line of isql or of dbcc, not of the report."""
     return bool(_CLIENT.fullmatch(line.text.strip()))
 
 
-def server_message(lines: Sequence[Line], at: int) -> tuple[ServerMessage, int] | None:
+def server_message(lines: Sequence[ReportLine], at: int) -> tuple[ServerMessage, int] | None:
     """The error that starts at this line as isql prints it, and the position after it; None where there is none."""
     match = _MESSAGE.fullmatch(lines[at].text)
     if match is None:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from ase_exporter.sysmon.structure import Remark, Report, Row
+from ase_exporter.sysmon.structure import Remark, Report, ReportRow
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ReportRow) -> dict[str, Any]:
     return {
         "path": row.path,
         "row": row.label,

@@ -15,7 +15,7 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReportLine:
     """One line without tabs and trailing blanks. number: in the file, from 1."""
 
     number: int
@@ -32,11 +32,11 @@ class Line:
         return not self.text.strip(" -=")
 
 
-def numbered(lines: Iterable[str]) -> Iterator[Line]:
+def numbered(lines: Iterable[str]) -> Iterator[ReportLine]:
     """Lines of a text, with their ends or without. What no report holds, such as escape sequences, is escaped."""
     for number, text in enumerate(lines, 1):
         plain = text.removeprefix(_BOM) if number == 1 else text
-        yield Line(number, one_line(plain.rstrip("\r\n").expandtabs(8)).rstrip())
+        yield ReportLine(number, one_line(plain.rstrip("\r\n").expandtabs(8)).rstrip())
 
 
 def open_lines(file: io.BufferedReader) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ase_exporter.assets import shipped_rows
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.metrics.declared import DeclaredMetrics
 from ase_exporter.metrics.families import Family
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, Report, Row
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, Report, ReportRow
 
 SYSMON = DeclaredMetrics(Path(__file__).with_name("metrics.csv"))
 _PREFIX = "ase_sysmon_"
@@ -173,7 +173,7 @@ def _matches(report: Report, headline: _Headline, seconds: float) -> Iterator[tu
                 yield tuple({**known, "state": state}[name] for name in names), value
 
 
-def _values(row: Row, unit: str, seconds: float) -> Iterator[tuple[str, float]]:
+def _values(row: ReportRow, unit: str, seconds: float) -> Iterator[tuple[str, float]]:
     """State ('' but for busy tables) and value of one row."""
     count, rate = row.get(COUNT), row.get(PER_SEC)
     percent = row.get(PERCENT_OF_TOTAL)
@@ -190,7 +190,7 @@ def _values(row: Row, unit: str, seconds: float) -> Iterator[tuple[str, float]]:
         yield "", rate
 
 
-def _busy(row: Row) -> Iterator[tuple[str, float]]:
+def _busy(row: ReportRow) -> Iterator[tuple[str, float]]:
     """State and share of each busy column."""
     for cell in row.cells:
         if cell.measure in _BUSY_STATES:

@@ -15,7 +15,7 @@ from ase_exporter.sysmon.arithmetic import check_arithmetic
 from ase_exporter.sysmon.coverage import UNKNOWN_RELEASE, missing_parts
 from ase_exporter.sysmon.grammar import grammar, release
 from ase_exporter.sysmon.header import HeaderReader, instance_of, is_of_client, return_status, server_message
-from ase_exporter.sysmon.lines import Line, numbered, open_lines
+from ase_exporter.sysmon.lines import ReportLine, numbered, open_lines
 from ase_exporter.sysmon.rows import RowReader
 from ase_exporter.sysmon.structure import Remark, Report
 
@@ -69,13 +69,13 @@ def reports_of(name: str) -> Iterator[Report]:
         raise UserError(f"{name}: cannot be read: {error.strerror}") from error
 
 
-def _blocks(lines: Iterable[Line]) -> Iterator[tuple[bool, list[Line]]]:
+def _blocks(lines: Iterable[ReportLine]) -> Iterator[tuple[bool, list[ReportLine]]]:
     """The lines of each report, from its title to the next one; of a text without a title all of them.
 
     What stands above the first title is left out. Blocks end where a report would be too long, and so does a text
     that has no title until there.
     """
-    block: list[Line] = []
+    block: list[ReportLine] = []
     titled = False
     for line in lines:
         if "System Performance Report" in line.text and _TITLE.fullmatch(line.bare):
@@ -91,7 +91,7 @@ def _blocks(lines: Iterable[Line]) -> Iterator[tuple[bool, list[Line]]]:
 class _Reader:
     """One pass over the lines of one report."""
 
-    def __init__(self, lines: Sequence[Line], titled: bool) -> None:
+    def __init__(self, lines: Sequence[ReportLine], titled: bool) -> None:
         self._lines = lines
         self._report = Report()
         self._header = HeaderReader()

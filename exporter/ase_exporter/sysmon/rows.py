@@ -19,8 +19,16 @@ from ase_exporter.sysmon.grammar import (
     place,
     untitled,
 )
-from ase_exporter.sysmon.lines import Line
-from ase_exporter.sysmon.structure import COUNT, PERCENT_OF_TOTAL, Cell, Remark, Report, Row, Section
+from ase_exporter.sysmon.lines import ReportLine
+from ase_exporter.sysmon.structure import (
+    COUNT,
+    PERCENT_OF_TOTAL,
+    Remark,
+    Report,
+    ReportCell,
+    ReportRow,
+    ReportSection,
+)
 from ase_exporter.sysmon.values import Value, in_columns, split
 
 _ADVICE = re.compile(r"Tuning Recommendations (?:for )?(?:Data cache : )?(?P<about>.*)")
@@ -40,7 +48,7 @@ _NUMBERS_OF_LABELS = 2
 class _Pending:
     """A row without figures: they are on the next line."""
 
-    line: Line
+    line: ReportLine
     known: KnownRow
     path: Names
     label: str
@@ -54,8 +62,8 @@ class RowReader:
         self.instance = ""
         self._grammar = grammar()
         self._buckets = {len(row.columns): row for row in self._grammar.rows if row.section == BUCKETS}
-        self._section: Section | None = None
-        self._rows: dict[tuple[str, str, Names, str], Row] = {}
+        self._section: ReportSection | None = None
+        self._rows: dict[tuple[str, str, Names, str], ReportRow] = {}
         self._entered: set[tuple[str, str, Names]] = set()
         self._path: Names = ()
         # No row has been read since the innermost heading.
@@ -74,7 +82,7 @@ class RowReader:
         """A rule, or a line without text, which ends a recommendation."""
         self._advised = False
 
-    def take(self, line: Line) -> None:
+    def take(self, line: ReportLine) -> None:
         """Read one line."""
         text = _SUMMARY.sub(r"\1\2 ", _UNITS.sub("", untitled(line.text)))
         if not text or self._take_device(line, text) or self._take_advice(line):
@@ -100,19 +108,19 @@ class RowReader:
                 return
         self._unread(line, "no known line" if self._section else "in no section")
 
-    def _unread(self, line: Line, why: str) -> None:
+    def _unread(self, line: ReportLine, why: str) -> None:
         self.report.unread.append(Remark(line.number, f"{why}: {line.bare}"))
 
-    def _remark(self, line: Line) -> None:
+    def _remark(self, line: ReportLine) -> None:
         if self._section is not None:
             self._section.remarks.append(Remark(line.number, line.bare))
 
-    def _open(self, name: str, line: Line) -> None:
+    def _open(self, name: str, line: ReportLine) -> None:
         """Begin a section, or go on with one that should not come again."""
         same = (one for one in self.report.sections if (one.instance, one.name) == (self.instance, name))
         if earlier := next(same, None):
             self._unread(line, f"there twice, first in line {earlier.line}")
-        self._section = earlier or Section(name, line.number, self.instance)
+        self._section = earlier or ReportSection(name, line.number, self.instance)
         if not earlier:
             self.report.sections.append(self._section)
         self._about = None
@@ -121,7 +129,7 @@ class RowReader:
     def _enter(self, path: Names) -> None:
         self._path, self._fresh, self._last = path, True, ""
 
-    def _take_device(self, line: Line, text: str) -> bool:
+    def _take_device(self, line: ReportLine, text: str) -> bool:
         """The two lines below `Device:`: the physical name, and the logical one with the column titles."""
         if self._device is None:
             return False
@@ -132,7 +140,7 @@ class RowReader:
             self._device = None
         return True
 
-    def _take_advice(self, line: Line) -> bool:
+    def _take_advice(self, line: ReportLine) -> bool:
         """Tuning recommendations: their figures are not part of the sample."""
         text = line.text.strip()
         if self._section is None:
@@ -153,7 +161,7 @@ class RowReader:
             return False
         return True
 
-    def _take_text(self, line: Line, meaning: Meaning, pending: _Pending | None) -> None:
+    def _take_text(self, line: ReportLine, meaning: Meaning, pending: _Pending | None) -> None:
         """A label without figures."""
         if meaning.section:
             self._open(meaning.section, line)
@@ -171,7 +179,7 @@ class RowReader:
         else:
             self._unread(line, "not known here")
 
-    def _take_heading(self, line: Line, meaning: Meaning) -> bool:
+    def _take_heading(self, line: ReportLine, meaning: Meaning) -> bool:
         """Enter a block; whether it can be here."""
         if self._section is None:
             return False
@@ -199,7 +207,7 @@ class RowReader:
             self._pending = _Pending(line, total, above, self._path[-1])
         return True
 
-    def _take_bucket(self, line: Line, text: str, values: list[Value]) -> bool:
+    def _take_bucket(self, line: ReportLine, text: str, values: list[Value]) -> bool:
         """Memory pools have names of their own; their tables have three columns, or four without decimals."""
         columns = 3 if values and values[-1].decimals else 4
         known = self._buckets.get(columns)
@@ -212,7 +220,7 @@ class RowReader:
         self._keep(line, known, known.path, label, values[-columns:])
         return True
 
-    def _take_row(self, line: Line, meaning: Meaning, values: list[Value]) -> bool:
+    def _take_row(self, line: ReportLine, meaning: Meaning, values: list[Value]) -> bool:
         """A row at the first of its possible places where its figures fit the columns; whether there is one."""
         places = self._places(meaning)
         for known, path in places:
@@ -240,18 +248,18 @@ class RowReader:
             depths = depths[1:]
         return [item for depth in depths for item in reached if len(item[1]) == depth]
 
-    def _keep(self, line: Line, known: KnownRow, path: Names, label: str, values: list[Value]) -> None:
+    def _keep(self, line: ReportLine, known: KnownRow, path: Names, label: str, values: list[Value]) -> None:
         """Add a row to its section, and stand below it."""
         section, cells = self._section, in_columns(known, values)
         if section is None or cells is None or not self._one_mark(values):
             self._unread(line, "its figures do not fit its columns")
             return
-        row = Row(
+        row = ReportRow(
             path,
             label,
             line.number,
             tuple(
-                Cell(measure, value.number, value.text)
+                ReportCell(measure, value.number, value.text)
                 for measure, value in cells
                 if value.number is not None
             ),
@@ -278,7 +286,7 @@ class RowReader:
         self._mark = self._mark or next(iter(marks), "")
         return marks <= {self._mark}
 
-    def _warn(self, section: Section, row: Row) -> None:
+    def _warn(self, section: ReportSection, row: ReportRow) -> None:
         """Warn of figures that are useless."""
         name = " / ".join((section.name, *row.path, row.label))
         texts = [f"{measure} did not fit its column (asterisks)" for measure in row.overflow]
@@ -299,7 +307,7 @@ def _label(known: KnownRow, name: str, last: str) -> str:
     return known.label
 
 
-def _is_idle(total: Row, again: Row) -> bool:
+def _is_idle(total: ReportRow, again: ReportRow) -> bool:
     """Whether two totals are those of what is idle: the first one without a percentage, both 0."""
     shares = total.get(PERCENT_OF_TOTAL), again.get(PERCENT_OF_TOTAL)
     return shares == (None, 0.0) and total.get(COUNT) == again.get(COUNT) == 0

@@ -12,7 +12,7 @@ PERCENT = "percent"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ReportCell:
     """One number of the report.
 
     measure: per_sec, per_xact, count, percent_of_total, or the column's own title in snake case.
@@ -31,7 +31,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Row:
+class ReportRow:
     """One line of figures: sub-heading path, label, cells. `n/a` and overflow leave no cell.
 
     overflow: the measures that were printed as asterisks. line: from 1.
@@ -40,7 +40,7 @@ class Row:
     path: tuple[str, ...]
     label: str
     line: int
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[ReportCell, ...] = ()
     overflow: tuple[str, ...] = ()
 
     def get(self, measure: str) -> float | None:
@@ -72,13 +72,13 @@ class ServerMessage:
 
 
 @dataclass(slots=True)
-class Section:
+class ReportSection:
     """One section ('Kernel Utilization'); instance: of a cluster, '' elsewhere."""
 
     name: str
     line: int
     instance: str = ""
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ReportRow] = field(default_factory=list)
     recommendations: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ class Section:
         """The name, with the instance of a cluster before it."""
         return f"{self.instance}: {self.name}" if self.instance else self.name
 
-    def row(self, label: str, *path: str) -> Row | None:
+    def row(self, label: str, *path: str) -> ReportRow | None:
         """The first row of that label whose path ends in `path`."""
         rows = (row for row in self.rows if row.label == label)
         return next((row for row in rows if row.path[len(row.path) - len(path) :] == path), None)
@@ -120,7 +120,7 @@ class Report:
     """
 
     header: Header = field(default_factory=Header)
-    sections: list[Section] = field(default_factory=list)
+    sections: list[ReportSection] = field(default_factory=list)
     messages: list[ServerMessage] = field(default_factory=list)
     warnings: list[Remark] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -134,16 +134,16 @@ class Report:
         """Whether the end line was reached, nothing is missing or unread, and no figure is contradicted."""
         return self.ended and not self.missing and not self.unread and not self.contradictions
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> ReportSection | None:
         """The first section of that name."""
         return next((section for section in self.sections if section.name == name), None)
 
-    def find(self, section: str, label: str, *path: str) -> Row | None:
+    def find(self, section: str, label: str, *path: str) -> ReportRow | None:
         """The first row by section, label and end of its sub-heading path."""
         found = self.section(section)
         return found.row(label, *path) if found else None
 
-    def cells(self) -> Iterator[tuple[Section, Row, Cell]]:
+    def cells(self) -> Iterator[tuple[ReportSection, ReportRow, ReportCell]]:
         """Every number of the report, in its order."""
         for section in self.sections:
             for row in section.rows:

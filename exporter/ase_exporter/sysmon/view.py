@@ -6,10 +6,17 @@ from itertools import groupby
 from ase_exporter.sysmon.difference import Change, changes, configuration_changes, headline_changes
 from ase_exporter.sysmon.findings import obstacles, pair_findings
 from ase_exporter.sysmon.metrics import cleared_counters
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row
-from ase_exporter.sysmon.structure import Section as ReportSection
+from ase_exporter.sysmon.structure import (
+    COUNT,
+    PER_SEC,
+    PER_XACT,
+    PERCENT_OF_TOTAL,
+    Report,
+    ReportRow,
+    ReportSection,
+)
 from ase_exporter.views.figures import UNKNOWN, counted, shown
-from ase_exporter.views.view import Cell, Column, Items, Line, Part, Section, Table, View, columns
+from ase_exporter.views.view import Cell, Heading, Items, Line, Part, Section, Table, View, columns
 
 _TIMES_FROM = 10
 _NAMED_PARTS = 3
@@ -17,7 +24,7 @@ _STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 _OTHER = "value"
 
 
-def report_view(report: Report) -> View:
+def sysmon_view(report: Report) -> View:
     """Every row as the report has it, its sub-headings made explicit."""
     parts: list[Part] = [*_summary("report", report)]
     for section in report.sections:
@@ -37,9 +44,9 @@ def difference_view(before: Report, after: Report, top: int) -> View:
     found = changes(before, after)
     rows = found[:top] if top else found
     heads = [
-        *(Column("Section", "section"), Column("Row", "name"), Column("Measure", "measure")),
-        *(Column("before", "before", figures=True), Column("after", "after", figures=True)),
-        *(Column("change", figures=True), Column(None, "weight")),
+        *(Heading("Section", "section"), Heading("Row", "name"), Heading("Measure", "measure")),
+        *(Heading("before", "before", figures=True), Heading("after", "after", figures=True)),
+        *(Heading("change", figures=True), Heading(None, "weight")),
     ]
     cells = [
         (each.section, each.name, each.measure, *change_cells(each), Cell("", each.weight)) for each in rows
@@ -56,7 +63,7 @@ def difference_view(before: Report, after: Report, top: int) -> View:
             *(Line(f"warning: {each}", "notes") for each in obstacles(before, after)),
             Section("Findings", [Items(findings, key="findings")]),
             *([] if findings else [Line("  no headline is better or worse")]),
-            Section("", [Table([Column("Headline"), *heads[3:6]], headlines)]),
+            Section("", [Table([Heading("Headline"), *heads[3:6]], headlines)]),
             *([Section("Configuration", [Items(configuration, key="configuration")])]),
             Section("", [Table(heads, cells, key="changes"), Line(count, "soft")]),
         ],
@@ -112,7 +119,7 @@ def _tables(section: ReportSection) -> Iterator[Table]:
         yield _rows(list(rows), measures)
 
 
-def _rows(rows: Sequence[Row], measures: tuple[str, ...]) -> Table:
+def _rows(rows: Sequence[ReportRow], measures: tuple[str, ...]) -> Table:
     cells = []
     for row in rows:
         texts = {cell.measure: cell.text for cell in row.cells} | dict.fromkeys(row.overflow, "****")

@@ -22,17 +22,17 @@ _STYLES: Mapping[Style, str] = {
 
 def print_view(view: View) -> None:
     """Print it on standard output."""
-    PlainConsole().print(lines(view))
+    PlainConsole().print(printable(view))
 
 
 def text(view: View) -> str:
     """The same for a file."""
     written = StringIO()
-    PlainConsole(file=written, width=FILE_WIDTH).print(lines(view))
+    PlainConsole(file=written, width=FILE_WIDTH).print(printable(view))
     return written.getvalue()
 
 
-def lines(view: View) -> RenderableType:
+def printable(view: View) -> RenderableType:
     """What to print of a view, without its title: whoever asked for it knows."""
     found = list(_shown(view.parts))
     # Nothing is above a section that is the first.

@@ -56,7 +56,7 @@ def figure(value: float | None, unit: Unit = "plain") -> Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Heading:
     """title: None for a column that only JSON has. key: '' for one that only people see. figures: aligned right.
 
     whole: its texts are never broken.
@@ -68,16 +68,16 @@ class Column:
     whole: bool = False
 
 
-def columns(*titles: str, figures: Container[str] = (), whole: Container[str] = ()) -> list[Column]:
+def columns(*titles: str, figures: Container[str] = (), whole: Container[str] = ()) -> list[Heading]:
     """The columns with these titles. figures, whole: those with figures, and those whose texts are never broken."""
-    return [Column(title, figures=title in figures, whole=title in whole) for title in titles]
+    return [Heading(title, figures=title in figures, whole=title in whole) for title in titles]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells, one for each column. empty: what is said in place of no rows. styles: of the rows."""
 
-    columns: Sequence[Column]
+    columns: Sequence[Heading]
     rows: Sequence[Sequence[str | Cell]]
     key: str = ""
     empty: str = "None."

@@ -54,7 +54,7 @@ FEW_PARTITIONS = replace(FULL_CACHE, partitions=4)
 def printed(advice: Advice) -> str:
     """What the command prints into a file."""
     text = StringIO()
-    PlainConsole(file=text).print(terminal.lines(advice_view(advice)))
+    PlainConsole(file=text).print(terminal.printable(advice_view(advice)))
     return text.getvalue()
 
 

@@ -25,7 +25,7 @@ from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.view import hugepages_view
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.view import difference_view, report_view
+from ase_exporter.sysmon.view import difference_view, sysmon_view
 from ase_exporter.top import plain
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.text import ASCII
@@ -79,7 +79,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "hugepages": lambda: print_view(
         hugepages_view(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40)
     ),
-    "sysmon parse": lambda: print_view(report_view(parsed(1))),
+    "sysmon parse": lambda: print_view(sysmon_view(parsed(1))),
     "sysmon diff": lambda: print_view(difference_view(parsed(1), parsed(2), 25)),
     "top --once": lambda: print_top(frame()),
     "top --once of many": lambda: print_top(frame(), renamed(frame(), LONG)),

@@ -17,9 +17,9 @@ from ase_exporter.views.view import (
     Cell,
     Chart,
     Code,
-    Column,
     Data,
     Foreign,
+    Heading,
     Items,
     Line,
     Plot,
@@ -36,10 +36,10 @@ from ase_exporter.views.view import (
 def view(name: str = "one") -> View:
     """A view with every part."""
     columns = [
-        Column("Name", "name"),
-        Column("Share", "share", figures=True),
-        Column(None, "weight"),
-        Column("Plot"),
+        Heading("Name", "name"),
+        Heading("Share", "share", figures=True),
+        Heading(None, "weight"),
+        Heading("Plot"),
     ]
     rows = [
         (
