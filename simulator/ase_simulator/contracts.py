@@ -1,17 +1,16 @@
-"""Interfaces between the simulator's packages: tds -> Backend, Session -> sql -> Server -> model.
+"""Interfaces between the simulator's packages: `tds` knows Backend and Session, which `sql` and `replay` implement.
 
-`tds` knows only Backend and Session; `sql` implements them over a Server; `model` implements Server.
+The other classes are what `sql` and `model` tell each other.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypedDict, Unpack
+from typing import Protocol, TypedDict
 
-from ase_simulator.faults import Faults
 from ase_simulator.results import Message, Result, TransactionState
 
-# One row of a table by column name. Columns left out are NULL to the client.
+# One row of a table by column name. To the client a number that is left out is 0, and any other column NULL.
 Row = dict[str, object]
 
 
@@ -157,109 +156,3 @@ class ServerError(Exception):
     def __init__(self, number: int, text: str, severity: int = 16, state: int = 1) -> None:
         super().__init__(text)
         self.message = Message(number, severity, state, text)
-
-
-class Server(Protocol):
-    """The model of one ASE: counters that grow with simulated time, and its settings.
-
-    Simulated time runs `speed` times as fast as real time; rows show the state at `now()`.
-    """
-
-    faults: Faults  # faults of its listener, set by the scenario
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def version(self) -> str:
-        """Profile key, for example "16.0 SP04"."""
-        ...
-
-    @property
-    def running(self) -> bool:
-        """False from a shutdown until the restart."""
-        ...
-
-    @property
-    def locked_logins(self) -> frozenset[str]:
-        """Logins that the scenario locks at present."""
-        ...
-
-    def on_drop(self, callback: Callable[[], None]) -> None:
-        """Register a function that is called when all connections must be dropped."""
-        ...
-
-    async def play(self) -> None:
-        """Start the scenario's steps on time, even without requests. Returns after the last one."""
-        ...
-
-    def now(self) -> datetime:
-        """Simulated wall clock of the server, UTC, naive."""
-        ...
-
-    def local_now(self) -> datetime:
-        """The same in the server's time zone, as dates in tables are."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait that many simulated seconds (waitfor)."""
-        ...
-
-    def table(self, name: str) -> Iterable[Row]:
-        """Rows of a mon* or system table at now(), by column name; no rows for unknown names.
-
-        Columns left out are NULL to the client. `sql` selects the columns that the version has.
-        """
-        ...
-
-    def options(self) -> Sequence[Option]:
-        """All configuration options of this version."""
-        ...
-
-    def set_option(self, name: str, value: int | str, login: str) -> Option:
-        """sp_configure: returns the changed option; raises ServerError if ASE rejects the value."""
-        ...
-
-    def configure_cache(self, name: str, **change: Unpack[CacheChange]) -> None:
-        """sp_cacheconfig: only the given settings change; raises ServerError."""
-        ...
-
-    def configure_pool(self, cache: str, io_size_kb: int, size_kb: int) -> None:
-        """sp_poolconfig; raises ServerError."""
-        ...
-
-    def bind_cache(self, cache: str | None, database: str, object_name: str | None = None) -> None:
-        """sp_bindcache, or sp_unbindcache with cache None; raises ServerError."""
-        ...
-
-    def set_engine(self, engine: int, online: bool) -> None:
-        """sp_engine; raises ServerError."""
-        ...
-
-    def clear_monitors(self) -> None:
-        """sp_sysmon's clear: sets sysmonitors to zero and monState.CountersCleared to now."""
-        ...
-
-    def restart(self) -> None:
-        """All counters from zero, static options take effect, sessions are dropped."""
-        ...
-
-    def shutdown(self) -> None:
-        """Shut down; the listener rejects connections until restart()."""
-        ...
-
-    def attach(self, request: LoginRequest) -> int:
-        """Start a session: returns its spid, which sysprocesses and the monProcess tables now show."""
-        ...
-
-    def client(self, spid: int) -> ClientState:
-        """What that session does, which its owner keeps up to date."""
-        ...
-
-    def detach(self, spid: int) -> None:
-        """That session is over."""
-        ...
-
-    def account(self, spid: int, *, statements: int = 0, rows: int = 0, cpu_ms: float = 0.0) -> None:
-        """Add to a session's usage, which monProcessActivity shows."""
-        ...

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 
-from ase_simulator.contracts import Server
+from ase_simulator.model.server import SimulatedServer
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import Login
@@ -13,7 +13,7 @@ from ase_simulator.sql.logins import Login
 
 @asynccontextmanager
 async def simulation(
-    server: Server,
+    server: SimulatedServer,
     logins: Iterable[Login] | None,
     host: str,
     port: int,

@@ -60,15 +60,14 @@ class Counters:
         self.grabs += point.grab_rate * seconds
         self.waits += point.wait_rate * seconds
         self.spins += operation.spin_rate * seconds
-        for kind, parts in operation.engine_rates().items():
+        for kind, parts in operation.engine_rates.items():
             self.engines[kind][online] += parts * seconds
         for flow, rate in operation.flows.items():
             self.flows[flow] += rate * seconds
         for name, rates in operation.caches.items():
             self.caches[name] += rates * seconds
         self.objects += operation.objects * seconds
-        waiting = sum(rate for name, rate in operation.flows.items() if name.startswith("wait seconds"))
-        used = np.array([point.throughput, point.busy, waiting]) * seconds
+        used = np.array([point.throughput, point.busy, operation.waiting]) * seconds
         self.sessions += shares[:, np.newaxis] * used
 
     def start_near_wrap(self, operation: Operation, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Times of single events of a flow: the n-th deadlock, the n-th statement.
+"""Times of single events of a flow: the n-th deadlock.
 
 Between two changes a flow has a constant rate, so its stretches give the second of each event, the same
 for every reader.
@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-FLOWS = ("deadlocks", "lock_timeouts", "statements")
+FLOWS = ("deadlocks", "lock_timeouts")
 
 _KEPT = 200
 

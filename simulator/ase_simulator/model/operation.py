@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -36,7 +37,7 @@ OBJECT_COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation:
     """The steady state between two changes. Rates are per simulated second.
 
@@ -54,6 +55,12 @@ class Operation:
     system_share: float
     engine_shares: Array
 
+    @cached_property
+    def waiting(self) -> float:
+        """Seconds per second of all waits."""
+        return sum(rate for name, rate in self.flows.items() if name.startswith("wait seconds"))
+
+    @cached_property
     def engine_rates(self) -> dict[str, Array]:
         """Seconds per second of each engine online: user (spinning included), system, io, idle.
 

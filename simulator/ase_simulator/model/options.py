@@ -107,10 +107,10 @@ class Options:
             + sum(o.configured * DEFAULTS["memory_kb"].get(o.name, 0.0) for o in self._options.values())
         )
 
-    def run(self, name: str) -> int:
-        """The run value of an option, by its exact name; 0 where this version does not have it."""
+    def run(self, name: str, default: int = 0) -> int:
+        """The run value of an option, by its exact name; default where this version does not have it."""
         option = self._options.get(name.lower())
-        return option.run if option else 0
+        return option.run if option else default
 
     @property
     def threaded_kernel(self) -> bool:

@@ -1,4 +1,4 @@
-"""The model of one ASE: implements ase_simulator.contracts.Server."""
+"""The model of one ASE: counters that grow with simulated time, and its settings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -13,7 +13,10 @@ from ase_simulator.model.world import World
 
 
 class SimulatedServer:
-    """A world, the timeline that changes it, and the actions of clients."""
+    """A world, the timeline that changes it, and the actions of clients.
+
+    Simulated time runs `speed` times as fast as real time; rows show the state at `now()`.
+    """
 
     def __init__(self, world: World, timeline: Timeline) -> None:
         self.world = world
@@ -63,21 +66,31 @@ class SimulatedServer:
             await self.world.clock.sleep(start - self.world.clock.seconds())
             self._settle()
 
+    def boot_time(self) -> datetime:
+        """When it started, in its time zone."""
+        self._settle()
+        return self.world.date(self.world.started)
+
     def on_drop(self, callback: Callable[[], None]) -> None:
         """Call back whenever all connections are to be dropped: restart, shutdown, a scripted drop."""
         self._on_drop.append(callback)
 
-    def table(self, name: str) -> Iterable[Row]:
-        """Rows of a table as of now; tables that it does not know have none."""
+    def table(self, name: str, columns: tuple[str, ...] | None = None) -> Iterable[Row]:
+        """Rows of a table as of now; tables that it does not know have none. columns: those that the caller reads."""
         if name not in TABLES:
             return []
         self._settle()
-        return list(TABLES[name](self.world))
+        return list(TABLES[name](self.world, columns))
 
     def options(self) -> Sequence[Option]:
         """All configuration options of this version."""
         self._settle()
         return self.world.options.all(self.world.caches.total_kb())
+
+    def run_value(self, option: str, default: int = 0) -> int:
+        """The run value of a configuration option; default where this version lacks it."""
+        self._settle()
+        return self.world.options.run(option, default)
 
     def set_option(self, name: str, value: int | str, login: str) -> Option:
         """sp_configure: name may be any part that only one option has. Raises ServerError."""

@@ -2,8 +2,8 @@
 
 import csv
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -26,7 +26,7 @@ class ColumnDefinition:
     nullable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableDefinition:
     """One table of a version.
 
@@ -42,7 +42,16 @@ class TableDefinition:
     needs_role: bool = False
     parameters: Sequence[str] = ()
     description: str = ""
-    by_name: dict[str, ColumnDefinition] = field(default_factory=dict)
+
+    @cached_property
+    def by_name(self) -> dict[str, ColumnDefinition]:
+        """Its columns by name."""
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def shape(self) -> int:
+        """Alike for tables with the same types of columns."""
+        return hash(tuple(column.type for column in self.columns))
 
     @property
     def monitoring(self) -> bool:
@@ -58,7 +67,7 @@ class TableDefinition:
             for column in self.columns
             if (name := f"{self.name}.{column.name}") not in missing
         ]
-        return replace(self, columns=columns, by_name={column.name: column for column in columns})
+        return replace(self, columns=columns)
 
 
 class Catalog:
@@ -124,7 +133,7 @@ def _table(
         for row in rows
         if profile.has(row["since"], row.get("until") or "")
     ]
-    return TableDefinition(name, scope, columns, **facts, by_name={column.name: column for column in columns})
+    return TableDefinition(name, scope, columns, **facts)
 
 
 def _type_of_its_day(column: str, text: str, profile: Profile) -> Type:

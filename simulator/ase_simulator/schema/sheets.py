@@ -17,19 +17,28 @@ from ase_simulator.contracts import Row
 Declared = Mapping[str, Any]
 
 
+# Version and columns of the rows; None for all.
+Wanted = tuple[str, tuple[str, ...] | None]
+
+
 class Sheet:
     """One declared table, in one part or several, compiled when it is first read."""
 
     def __init__(self, name: str, declared: Declared | Sequence[Declared]) -> None:
         self.name = name
         self._parts: Sequence[Declared] = [declared] if isinstance(declared, Mapping) else declared
-        self._code: dict[str, list[dict[str, CodeType]]] = {}
+        self._code: dict[Wanted, list[dict[str, CodeType]]] = {}
 
-    def rows(self, version: str, known: dict[str, Any]) -> Iterator[Row]:
-        """The rows as of now; known: the names that expressions may use besides those of a row."""
-        if version not in self._code:
-            self._code[version] = [self._compiled(part, version) for part in self._parts]
-        for part, code in zip(self._parts, self._code[version], strict=True):
+    def rows(
+        self, version: str, known: dict[str, Any], columns: tuple[str, ...] | None = None
+    ) -> Iterator[Row]:
+        """The rows as of now; known: the names that expressions may use besides those of a row.
+
+        columns: those that somebody reads, by default all.
+        """
+        if (version, columns) not in self._code:
+            self._code[version, columns] = [self._compiled(part, version, columns) for part in self._parts]
+        for part, code in zip(self._parts, self._code[version, columns], strict=True):
             names = dict(known)
             for name in (*part.get("names", ()), "when"):
                 names[name] = eval(code[name], names)
@@ -38,7 +47,7 @@ class Sheet:
                 for row in eval(code["source"], names):
                     yield {**fixed, **(eval(code["columns"], names, row) if "columns" in part else row)}
 
-    def _compiled(self, part: Declared, version: str) -> dict[str, CodeType]:
+    def _compiled(self, part: Declared, version: str, wanted: tuple[str, ...] | None) -> dict[str, CodeType]:
         columns = dict(part.get("columns", {}))
         for text, more in part.get("versions", {}).items():
             columns |= more if text in version else {}
@@ -49,7 +58,9 @@ class Sheet:
             "source": part.get("source")
             or (_looped(part["for"]) if "for" in part else part.get("rows", [{}])),
             "counter": _row(counters),
-            "columns": _row(columns),
+            "columns": _row(
+                {name: text for name, text in columns.items() if wanted is None or name in wanted}
+            ),
         }
         return {name: compile(str(text), f"{self.name}: {name}", "eval") for name, text in texts.items()}
 

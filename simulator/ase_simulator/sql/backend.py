@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ase_simulator.contracts import LoginRequest, Server
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import Message
 from ase_simulator.schema.catalog import catalog
 from ase_simulator.sql.errors import message
 from ase_simulator.sql.logins import Login, Logins, standard_logins
-from ase_simulator.sql.lookup.object_ids import catalog_object_ids
-from ase_simulator.sql.lookup.server_facts import run_value
+from ase_simulator.sql.lookup.names import catalog_object_ids
 from ase_simulator.sql.procedures import PROCEDURES, SCRIPTED
 from ase_simulator.sql.state.server_state import ServerState
 
@@ -25,7 +25,7 @@ class SqlBackend:
 
     charset = "utf8"
 
-    def __init__(self, server: Server, logins: Iterable[Login] | None = None) -> None:
+    def __init__(self, server: SimulatedServer, logins: Iterable[Login] | None = None) -> None:
         self.server = server
         tables = catalog(server.version)
         self.version = tables.profile.banner
@@ -50,7 +50,7 @@ class SqlBackend:
         server shuts down."""
         if not self.server.running:
             return message(6002)
-        if run_value(self.server, "net password encryption reqd", 0) and not request.encrypted:
+        if self.server.run_value("net password encryption reqd") and not request.encrypted:
             return message(1640)
         login = self.shared.logins.find(request.user)
         if login is None or not self._accepts(login, request):
@@ -77,6 +77,6 @@ class SqlBackend:
         if login.password == request.password:
             return True
         login.failures += 1
-        allowed = int(run_value(self.server, "maximum failed logins", 0))
+        allowed = self.server.run_value("maximum failed logins")
         login.locked = 0 < allowed <= login.failures
         return False

@@ -5,14 +5,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import datetime
 
-from ase_simulator.contracts import LoginRequest, Row, Server
+from ase_simulator.contracts import LoginRequest, Row
+from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import TransactionState, Type
 from ase_simulator.schema.catalog import NEWEST, TableDefinition, catalog
 from ase_simulator.schema.profiles import Profile
 from ase_simulator.sql.errors import SqlError, refusal
 from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
-from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.lookup.space import SINGLE_USER, check_open
 from ase_simulator.sql.state.engine import EmbeddedEngine
 from ase_simulator.sql.state.locks import Locker
@@ -42,7 +42,7 @@ class Context(ABC):
     """
 
     def __init__(
-        self, server: Server, shared: ServerState, login: Login, request: LoginRequest, spid: int
+        self, server: SimulatedServer, shared: ServerState, login: Login, request: LoginRequest, spid: int
     ) -> None:
         self.server = server
         self.shared = shared
@@ -103,7 +103,7 @@ class Context(ABC):
         self, kind: str, target: str, element: str, old: str | None, new: str, mode: str
     ) -> None:
         """Add a configuration change to the history, if it is one and auditing is on."""
-        if old == new or not all(run_value(self.server, switch, 0) for switch in _AUDIT_SWITCHES):
+        if old == new or not all(map(self.server.run_value, _AUDIT_SWITCHES)):
             return
         self.shared.history.append({
             "area": _AREAS.get(kind, "cache"), "type": kind, "target": target, "element": element, "oldvalue": old,

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import contextmanager
 from typing import Any
 
-from ase_simulator.contracts import LoginRequest, Server
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import Result, Rows, Type
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError, refusal
@@ -28,7 +29,7 @@ class SqlSession(Context):
     """ase_simulator.contracts.Session."""
 
     def __init__(
-        self, server: Server, shared: ServerState, login: Login, request: LoginRequest, spid: int
+        self, server: SimulatedServer, shared: ServerState, login: Login, request: LoginRequest, spid: int
     ) -> None:
         super().__init__(server, shared, login, request, spid)
         self._closed = False

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ase_simulator.contracts import Row, Server
+from ase_simulator.contracts import Row
+from ase_simulator.model.server import SimulatedServer
 
 _TABLES = (
     "monCachePool", "monDataCache", "monDeviceIO", "monIOController", "monProcedureCache", "monResourceUsage",
@@ -22,7 +23,7 @@ class Snapshot:
     tables: dict[str, list[Row]]
 
 
-def take(server: Server) -> Snapshot:
+def take(server: SimulatedServer) -> Snapshot:
     """Reads all counters that a report needs."""
     monitors: dict[str, dict[str, list[int]]] = {}
     for row in server.table("sysmonitors"):

@@ -11,7 +11,6 @@ from tests.simulator.model.worlds import one, rows_of, total
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.model.scenario import names
 from ase_simulator.model.tables import TABLES
-from ase_simulator.schema.catalog import catalog
 from ase_simulator.sysmon_report.collect import collect
 from ase_simulator.sysmon_report.snapshot import Growth, take
 
@@ -201,19 +200,3 @@ def test_reading_on_the_way_changes_nothing() -> None:
     once.advance(1900)
     for table, column in (("monState", "Transactions"), ("monThread", "UserTime")):
         assert total(often, table, column) == pytest.approx(total(once, table, column), abs=200)
-
-
-def test_rows_have_the_columns_that_the_newest_version_shows() -> None:
-    """Columns that `sql` completes or derives itself are left out."""
-    [server] = load_scenario("storm", speed=0, version="16.0 SP04")
-    server.advance(700)
-    known = catalog(server.version)
-    for name in TABLES:
-        table = known.find(name, "master")
-        rows = list(rows_of(server, name))
-        if table is None or not rows or name == "sysobjects":
-            continue
-        columns = {column.name for column in table.columns}
-        assert columns <= set(rows[0]), name
-        if name.startswith("mon"):
-            assert set(rows[0]) - columns <= {"SQLText"}, name

@@ -5,7 +5,7 @@ from tests.simulator.model.worlds import one, rows_of
 
 from ase_simulator.model import SimulatedServer, load_scenario
 
-PIPES = ["monDeadLock", "monLockTimeout", "monSysStatement", "monSysSQLText", "monSysPlanText", "monErrorLog"]
+PIPES = ["monDeadLock", "monLockTimeout", "monErrorLog"]
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +46,6 @@ def test_deadlocks_of_earlier_steps_keep_their_time(server: SimulatedServer) -> 
     kept = set(before) & set(after)
     assert kept
     assert all(before[number] == after[number] for number in kept)
-
-
-def test_a_statement_its_text_and_its_plan_name_the_same_session_and_batch(server: SimulatedServer) -> None:
-    def keys(table: str) -> list[tuple[object, ...]]:
-        return [(row["SPID"], row["KPID"], row["BatchID"]) for row in rows_of(server, table)]
-
-    statements = keys("monSysStatement")
-    assert len(statements) == 1000
-    assert statements == keys("monSysSQLText")
-    assert set(statements) == set(keys("monSysPlanText"))
-    users = {row["SPID"] for row in rows_of(server, "monProcess")}
-    assert {spid for spid, _, _ in statements} <= users
 
 
 def test_a_restart_forgets_all_events_but_those_of_the_error_log(server: SimulatedServer) -> None:

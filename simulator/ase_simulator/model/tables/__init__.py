@@ -31,7 +31,7 @@ SHEETS = {
 }
 
 
-def _rows(sheet: Sheet, world: World) -> Iterator[Row]:
+def _rows(sheet: Sheet, world: World, columns: tuple[str, ...] | None = None) -> Iterator[Row]:
     known = {
         "world": world,
         "flows": world.counters.flows,
@@ -40,8 +40,8 @@ def _rows(sheet: Sheet, world: World) -> Iterator[Row]:
         "option": world.options.run,
         "started": world.date(world.started),
     }
-    return sheet.rows(world.version, _KNOWN | known)
+    return sheet.rows(world.version, _KNOWN | known, columns)
 
 
-Reader = Callable[[World], Iterable[Row]]
+Reader = Callable[..., Iterable[Row]]
 TABLES: dict[str, Reader] = {name: partial(_rows, sheet) for name, sheet in SHEETS.items()}

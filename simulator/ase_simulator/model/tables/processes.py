@@ -1,8 +1,7 @@
-"""Processes and what they do: activity, waits, locks, statements; the pipes of what they did."""
+"""Processes and what they do: activity, waits, locks; the pipes of their conflicts."""
 
 from collections.abc import Iterator
 from typing import Any
-from zlib import crc32
 
 from ase_simulator.model.processes import FIRST_USER_KPID, Process, process_snapshot
 from ase_simulator.model.sessions import FIRST_USER_SPID
@@ -20,11 +19,6 @@ _TEXTS = {
     "UPDATE": "update {} set quantity = 1 where id = 4711",
     "INSERT": "insert into {} (id) values (4711)",
 }
-_PIPE_TEXTS = (
-    "select * from {} where id = {}",
-    "update {} set quantity = quantity + 1 where id = {}",
-    "insert into {} (id) values ({})",
-)
 _LOCK_TYPES = {
     ("exclusive", "TABLE"): 1,
     ("shared", "TABLE"): 2,
@@ -213,48 +207,3 @@ def _conflict(world: World, number: int, second: float, held: int, waiting: int)
         "waiting": waiting,
         "waiting_kpid": waiting + _KPID,
     }
-
-
-def statements(world: World, pipe: str = "statement") -> Iterator[Names]:
-    """The latest finished statements, as far as a pipe keeps them. mix: a number from which details are derived."""
-    from ase_simulator.model.tables import TABLES
-
-    tables, count = world.inventory.tables, world.workload.users
-    if not tables or not count:
-        return
-    plans = list(TABLES["monCachedProcedures"](world))
-    for number, second in world.events("statements", world.options.run(f"{pipe} pipe max messages")):
-        whole = (number * 2654435761 + world.seed * 40503) & 0xFFFFFFFF
-        mix, table = whole >> 8, tables[(whole >> 4) % len(tables)]
-        kind = mix % len(_PIPE_TEXTS)
-        text = _PIPE_TEXTS[kind]
-        # Every other statement is one of a procedure.
-        of_procedure = plans[(whole >> 12) % len(plans)] if plans and whole >> 6 & 1 else None
-        yield {
-            "number": number,
-            "second": second,
-            "spid": FIRST_USER_SPID + whole % count,
-            "kpid": FIRST_USER_KPID + whole % count,
-            "mix": mix,
-            "spread": 0.25 + (mix % 151) / 100,
-            "changes": kind > 0,
-            "table": table,
-            "text": text.format(table.object.name, mix % 100_000),
-            "database": of_procedure["DBName"] if of_procedure else table.object.database,
-            "procedure": of_procedure["ObjectID"] if of_procedure else 0,
-            "line": 10 + kind if of_procedure else 1,
-            "hash": 0 if of_procedure else crc32(text.format(table.object.name, "?").encode()) - 2**31,
-        }
-
-
-def plan_lines(world: World) -> Iterator[Names]:
-    """The plans of the latest statements, a line a row."""
-    for names in statements(world, "plan text"):
-        lines = (
-            "QUERY PLAN FOR STATEMENT 1 (at line 1).",
-            "    |SCAN Operator (VA = 0)",
-            f"    |  FROM TABLE {names['table'].object.name}",
-            "    |  Positioning by key." if names["table"].object.indexes else "    |  Table Scan.",
-        )
-        for sequence, line in enumerate(lines, start=1):
-            yield names | {"sequence": sequence, "line": line}

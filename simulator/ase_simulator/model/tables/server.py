@@ -122,7 +122,7 @@ def io_controllers(world: World) -> Iterator[Names]:
 
 def loads(world: World) -> Iterator[Names]:
     """Seven statistics per engine; number 4 is the engine's run queue and 5 the kernel's."""
-    rates, flows = world.operation.engine_rates(), world.operation.flows
+    rates, flows = world.operation.engine_rates, world.operation.flows
     share = 1 / len(world.online)
     for position, engine in enumerate(world.online):
         values = (

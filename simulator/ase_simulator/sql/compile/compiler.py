@@ -1,12 +1,13 @@
 """Compiles a parsed query to SQL for the embedded engine, with the exact types of its columns."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlglot import exp
 
-from ase_simulator.results import Column
+from ase_simulator.results import Column, Type
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.compile.expressions import ExpressionCompiler, is_aggregate
 from ase_simulator.sql.compile.operands import common_type, comparable, converted
@@ -19,7 +20,7 @@ from ase_simulator.sql.types.rules import INT, Typed, may_be_text
 _OUTER_JOIN = re.compile("(LEFT|RIGHT|FULL) JOIN")
 
 
-@dataclass(slots=True)
+@dataclass
 class Load:
     """A table of the model that must be loaded into the engine before the query runs."""
 
@@ -28,18 +29,19 @@ class Load:
     handle: str
     sources: list[Source] = field(default_factory=list)
 
-    def used(self) -> list[str]:
-        """The columns that the query needs, in the table's order."""
+    @cached_property
+    def used(self) -> tuple[str, ...]:
+        """The columns that the query needs, in the table's order; read it once the query is compiled."""
         names = set().union(*(source.used for source in self.sources))
-        return [column.name for column in self.table.columns if column.name in names]
+        return tuple(column.name for column in self.table.columns if column.name in names)
 
 
 @dataclass(slots=True)
 class Compiled:
     """A query ready to run.
 
-    sql holds each load's handle in braces; variables: @variables that it reads; tables: names of all its tables;
-    client_tables: those of them that clients made. isolation: the level that the query itself asks for.
+    sql holds each load's handle in braces; variables: @variables that it reads; tables: all its tables by database and
+    name; types: of all its variables. isolation: the level that the query itself asks for.
     """
 
     sql: str
@@ -48,9 +50,20 @@ class Compiled:
     variables: Sequence[str]
     into: exp.Table | None = None
     assigns: Sequence[str] = ()
-    tables: Sequence[str] = ()
-    client_tables: Sequence[ClientTable] = ()
+    tables: Mapping[tuple[str, str], TableDefinition | ClientTable] = field(default_factory=dict)
+    types: Mapping[str, Type] = field(default_factory=dict)
     isolation: int | None = None
+
+    @property
+    def client_tables(self) -> list[ClientTable]:
+        """Its tables that clients made."""
+        return [table for table in self.tables.values() if isinstance(table, ClientTable)]
+
+    def holds_for(self, session: Context) -> bool:
+        """Whether its names mean the same in a session; raises SqlError for one that the session does not know."""
+        return all(session.table(*name) is table for name, table in self.tables.items()) and all(
+            session.variable_type(name) == type_ for name, type_ in self.types.items()
+        )
 
 
 class QueryCompiler:
@@ -61,8 +74,7 @@ class QueryCompiler:
         self._expressions = ExpressionCompiler(self._bindings, self.select)
         self._conditions = self._expressions.conditions
         self._loads: dict[tuple[str, str], Load] = {}
-        self._tables: list[str] = []
-        self._client_tables: list[ClientTable] = []
+        self._tables: dict[tuple[str, str], TableDefinition | ClientTable] = {}
         self._count = 0
 
     def query(self, tree: exp.Expr) -> Compiled:
@@ -83,7 +95,7 @@ class QueryCompiler:
             into.this if into else None,
             assigns,
             self._tables,
-            self._client_tables,
+            self._bindings.types,
         )
 
     def select(self, tree: exp.Expr, outer: Scope) -> Output:
@@ -236,12 +248,11 @@ class QueryCompiler:
         if node.db and not node.catalog and not isinstance(node.args.get("db"), str):
             database = ""
         found = self._bindings.symbols.table(database, name)
-        self._tables.append(name)
+        self._tables[database, name] = found
         handle = self._handle()
         alias = node.alias
         names = [alias] if alias else [name, node.name, f"{node.db}.{name}"]
         if isinstance(found, ClientTable):
-            self._client_tables.append(found)
             scope.sources.append(Source(names, handle, found.columns, name, found.not_null))
             return f"{found.handle} AS {handle}"
         not_null = frozenset(column.name for column in found.columns if not column.nullable)

@@ -198,7 +198,7 @@ class ExpressionCompiler:
         return argument
 
     def _variable(self, name: str) -> Typed:
-        type_ = self._bindings.symbols.variable_type(name)
+        type_ = self._bindings.type_of(name)
         if name in self._bindings.assigned:
             return Typed(f"current_value('{name}')", type_)
         self._bindings.variables.add(name)
@@ -206,7 +206,7 @@ class ExpressionCompiler:
 
     def kept(self, name: str, typed: Typed) -> Typed:
         """`select @v = …`: the variable is set before the next row is evaluated."""
-        type_ = self._bindings.symbols.variable_type(name)
+        type_ = self._bindings.type_of(name)
         return Typed(f"keep_value('{name}', {converted(typed, type_).sql})", type_)
 
     def _conversion(self, arguments: Sequence[exp.Expr], scope: Scope) -> Typed:

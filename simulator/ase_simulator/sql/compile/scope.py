@@ -98,11 +98,20 @@ class Output:
 
 @dataclass(slots=True)
 class Bindings:
-    """Variables of one compilation: read from parameters of the engine, and assigned by the query's select list."""
+    """Variables of one compilation: read from parameters of the engine, and assigned by the query's select list.
+
+    types: of all of them.
+    """
 
     symbols: Context
+    types: dict[str, Type] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
     assigned: set[str] = field(default_factory=set)
+
+    def type_of(self, name: str) -> Type:
+        """The type of a variable; raises SqlError 137."""
+        type_ = self.types[name] = self.symbols.variable_type(name)
+        return type_
 
 
 Select = Callable[[exp.Expr, Scope], Output]

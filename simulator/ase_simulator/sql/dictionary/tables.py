@@ -6,13 +6,13 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from ase_simulator.contracts import Row, Server
+from ase_simulator.contracts import Row
+from ase_simulator.model.server import SimulatedServer
 from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
 from ase_simulator.schema.sheets import Sheet
 from ase_simulator.schema.types import TYPE_NUMBERS, byte_length
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.logins import ROLES
-from ase_simulator.sql.lookup.server_facts import boot_time
 from ase_simulator.yaml_text import load_yaml
 
 _HIDDEN = frozenset({"simCacheBindings", "simGuests"})
@@ -30,7 +30,7 @@ def parameters(table: TableDefinition) -> list[ColumnDefinition]:
     return [table.by_name[name] for name in table.parameters if name in table.by_name]
 
 
-def sections(server: Server) -> dict[str, int]:
+def sections(server: SimulatedServer) -> dict[str, int]:
     """The sections of configuration options with their numbers, of which one is the caches'."""
     names = dict.fromkeys(option.section for option in server.options())
     return {name: number + (number >= _CACHES) for number, name in enumerate(names, 1)}
@@ -59,9 +59,10 @@ def columns(session: Context, database: str) -> Iterator[dict[str, Any]]:
 def logins(session: Context) -> list[Row]:
     """syslogins: the workload's logins, and those of the simulator's clients."""
     rows = {str(row["name"]): dict(row) for row in session.server.table("syslogins")}
-    boot = boot_time(session.server)
+    boot = session.server.boot_time()
     for login in session.shared.logins:
-        row = rows.setdefault(login.name, {"accdate": boot, "pwdate": boot, "totcpu": 0, "totio": 0})
+        never = dict.fromkeys(("locksuid", "lockreason", "procid", "lpid"))
+        row = rows.setdefault(login.name, {"accdate": boot, "pwdate": boot, **never})
         locked = login.locked or login.name in session.server.locked_logins
         row.update(
             suid=login.suid, name=login.name, dbname=login.database, language=login.language,
@@ -81,7 +82,9 @@ def spt_values() -> list[Row]:
     ]
 
 
-def _rows(sheet: Sheet, session: Context, database: str) -> Iterator[Row]:
+def _rows(
+    sheet: Sheet, session: Context, database: str, used: tuple[str, ...] | None = None
+) -> Iterator[Row]:
     shared = session.shared
     known: dict[str, Any] = {
         "session": session,
@@ -90,7 +93,7 @@ def _rows(sheet: Sheet, session: Context, database: str) -> Iterator[Row]:
         "server": session.server,
         "tables": shared.permanent.in_database(database),
     }
-    return sheet.rows(session.server.version, _KNOWN | known)
+    return sheet.rows(session.server.version, _KNOWN | known, used)
 
 
 def rows_of(name: str, session: Context, database: str) -> Iterable[Row]:
@@ -99,7 +102,7 @@ def rows_of(name: str, session: Context, database: str) -> Iterable[Row]:
 
 
 _FUNCTIONS: tuple[Any, ...] = (
-    boot_time, byte_length, columns, logins, parameters, rows_of, sections, size, spt_values,
+    byte_length, columns, logins, parameters, rows_of, sections, size, spt_values,
     system_tables,
 )  # fmt: skip
 _KNOWN: dict[str, Any] = {each.__name__: each for each in _FUNCTIONS} | {
@@ -107,7 +110,7 @@ _KNOWN: dict[str, Any] = {each.__name__: each for each in _FUNCTIONS} | {
     "TYPE_NUMBERS": TYPE_NUMBERS,
 }
 
-DERIVED: dict[str, Callable[[Context, str], Iterable[Row]]] = {
+DERIVED: dict[str, Callable[..., Iterable[Row]]] = {
     name: partial(_rows, Sheet(name, declared))
     for name, declared in load_yaml(files(__package__).joinpath("tables.yaml").read_text("utf-8")).items()
 }

@@ -16,8 +16,8 @@ from ase_simulator.sql.execute.target import (
     unlocked,
 )
 from ase_simulator.sql.syntax import statements as ast
-from ase_simulator.sql.syntax.lexer import Kind, Token, tokenize
-from ase_simulator.sql.syntax.parser import word_token
+from ase_simulator.sql.syntax.lexer import Kind, Token
+from ase_simulator.sql.syntax.parser import spelled, word_token
 from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.values import EngineValue
 
@@ -43,7 +43,7 @@ def _target(session: Context, table: ast.Tokens) -> TargetTable:
 async def evaluate(session: Context, tokens: ast.Tokens) -> tuple[Type, EngineValue]:
     """The type and value of one expression."""
     line = tokens[0].line if tokens else 1
-    compiled = compile_query(session, [word_token("select", line), *tokens])
+    compiled = compile_query(session, ast.Query(line, [word_token("select", line), *tokens]))
     answer = await run_query(session, compiled)
     row = next(answer.rows, (None,))
     return compiled.columns[0].type, row[0]
@@ -52,7 +52,7 @@ async def evaluate(session: Context, tokens: ast.Tokens) -> tuple[Type, EngineVa
 async def insert(session: Context, statement: ast.Insert) -> int:
     """Runs an INSERT; returns the number of rows; raises SqlError 213."""
     target = _target(session, statement.table)
-    compiled = compile_query(session, statement.query)
+    compiled = compile_query(session, ast.Query(statement.line, statement.query))
     rows = list((await run_query(session, compiled)).rows)
     columns = statement.columns or [name for name, _ in target.columns]
     types = [column.type for column in compiled.columns]
@@ -117,7 +117,7 @@ async def _changed(
             tail[1:1] = [*table, _comma_token(table[0].line)]
     else:
         tail[:0] = [word_token("from", table[0].line), *table]
-    compiled = compile_query(session, [*items, *tail])
+    compiled = compile_query(session, ast.Query(items[0].line, [*items, *tail]))
     while True:
         answer: QueryResult = await run_query(session, compiled, changing=target.table)
         rows = list(answer.rows)
@@ -127,7 +127,7 @@ async def _changed(
 
 def _row_number(table: ast.Tokens, line: int) -> list[Token]:
     quoted = table[-1].text.replace("'", "''")
-    return [replace(token, line=line) for token in tokenize(f"row_number_of('{quoted}')")]
+    return spelled(f"row_number_of('{quoted}')", line)
 
 
 def _fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ase_simulator.results import Type
 from ase_simulator.sql.compile.compiler import Compiled
@@ -10,11 +9,9 @@ from ase_simulator.sql.context import Context
 from ase_simulator.sql.execute import dml
 from ase_simulator.sql.execute.queries import QueryResult, compile_query, run_query
 from ase_simulator.sql.syntax import statements as ast
-from ase_simulator.sql.syntax.lexer import Kind, tokenize
+from ase_simulator.sql.syntax.lexer import Kind
 from ase_simulator.sql.types.convert import convert, text_of
 from ase_simulator.sql.types.values import EngineValue
-
-_WHEN, _THEN = tokenize("select case when"), tokenize("then 1 else 0 end")
 
 
 class Evaluation:
@@ -43,12 +40,9 @@ class Evaluation:
         """The type and value of one expression."""
         return await dml.evaluate(self.session, tokens)
 
-    async def condition(self, tokens: ast.Tokens) -> bool:
+    async def condition(self, query: ast.Query) -> bool:
         """Whether a condition holds (NULL is no)."""
-        line = tokens[0].line if tokens else 1
-        query = [*(replace(token, line=line) for token in _WHEN), *tokens, *_THEN]
-        compiled = compile_query(self.session, query)
-        answer = await run_query(self.session, compiled)
+        answer = await run_query(self.session, compile_query(self.session, query))
         return bool(next(answer.rows)[0])
 
     async def filled(self, tokens: ast.Tokens) -> list[str]:

@@ -17,7 +17,6 @@ from ase_simulator.sql.execute.evaluation import Evaluation
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, result_set, run_query
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax import statements as ast
-from ase_simulator.sql.syntax.grammar import check_syntax
 from ase_simulator.sql.syntax.lexer import Kind
 from ase_simulator.sql.syntax.parser import parse_batch
 from ase_simulator.sql.types.convert import parse_moment, text_of
@@ -52,7 +51,6 @@ class Interpreter(Evaluation):
         session.frame = Frame()
         try:
             statements = parse_batch(sql, quoted_identifier=session.settings.quoted_identifier)
-            check_syntax(statements)
             async for result in self.block(statements):
                 yield result
         except SqlError as error:
@@ -129,7 +127,7 @@ class Interpreter(Evaluation):
 
     async def _query(self, statement: ast.Query) -> AsyncIterator[Result]:
         session = self.session
-        compiled = compile_query(session, statement.tokens)
+        compiled = compile_query(session, statement)
         answer = await run_query(session, compiled)
         if compiled.assigns:
             self.assign(compiled, answer)

@@ -15,8 +15,9 @@ from ase_simulator.sql.dictionary.tables import DERIVED
 from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.execute.set_options import isolation_of
 from ase_simulator.sql.state.tables import ClientTable
+from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.grammar import parse_select
-from ase_simulator.sql.syntax.lexer import Kind, Token
+from ase_simulator.sql.syntax.lexer import Kind
 from ase_simulator.sql.types.values import EngineValue, from_engine
 
 _SA_ONLY = frozenset({"sysmonitors"})
@@ -34,11 +35,15 @@ class QueryResult:
     notice: Message | None = None
 
 
-def compile_query(session: Context, tokens: Sequence[Token]) -> Compiled:
-    """Compiles a query for a session; raises SqlError."""
-    compiled = QueryCompiler(session).query(parse_select(tokens))
+def compile_query(session: Context, query: ast.Query) -> Compiled:
+    """Compiles a query for a session, if it was not compiled for the same tables and variables; raises SqlError."""
+    if query.compiled is not None and query.compiled.holds_for(session):
+        found: Compiled = query.compiled
+        return found
+    compiled = query.compiled = QueryCompiler(session).query(parse_select(query.tokens))
     words = [
-        token.text.lower() if token.kind is Kind.WORD or token.kind is Kind.NUMBER else "" for token in tokens
+        token.text.lower() if token.kind is Kind.WORD or token.kind is Kind.NUMBER else ""
+        for token in query.tokens
     ]
     if "isolation" in words:
         compiled.isolation = isolation_of(words[words.index("isolation") + 1 :])
@@ -68,9 +73,9 @@ async def run_query(session: Context, compiled: Compiled, changing: ClientTable 
         if missing:
             notice = notice or _switched_off(session, load.table, missing)
         else:
-            rows = table_rows(session, load.table, load.database or session.database)
+            rows = table_rows(session, load.table, load.database or session.database, load.used)
             rows = _altered(session, load.table, rows)
-        handles[load.handle] = session.engine.load(load.table, rows, load.used(), load.database)
+        handles[load.handle] = session.engine.load(load.table, rows, load.used, load.database)
     sql = compiled.sql
     for handle, name in handles.items():
         sql = sql.replace(handle, name)
@@ -121,13 +126,16 @@ def result_set(
     return Rows(columns, shaped())
 
 
-def table_rows(session: Context, table: TableDefinition, database: str) -> Iterable[Row]:
-    """The rows of a table as of now, from the model, the schema or the configuration."""
+def table_rows(
+    session: Context, table: TableDefinition, database: str, used: tuple[str, ...]
+) -> Iterable[Row]:
+    """The rows of a table as of now, with the used columns, from the model, the schema or the configuration."""
     derive = DERIVED.get(table.name)
     if derive is not None:
-        return derive(session, database)
-    rows = session.server.table(table.name)
-    return session.unseen(table.name, rows) if table.stateful else rows
+        return derive(session, database, used)
+    if table.stateful:
+        return session.unseen(table.name, session.server.table(table.name))
+    return session.server.table(table.name, used)
 
 
 def _altered(session: Context, table: TableDefinition, rows: Iterable[Row]) -> Iterable[Row]:
@@ -168,8 +176,7 @@ def missing_switches(session: Context, table: TableDefinition) -> list[str]:
     """Options that a monitoring table needs and that are off; options that the version lacks are ignored."""
     if not table.needs or session.frame.system:
         return []
-    run = {option.name: option.run for option in session.server.options()}
-    return [name for name in table.needs if run.get(name, 1) == 0]
+    return [name for name in table.needs if not session.server.run_value(name, 1)]
 
 
 def _switched_off(session: Context, table: TableDefinition, missing: Sequence[str]) -> Message:

@@ -12,7 +12,6 @@ from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function
 from ase_simulator.sql.logins import ROLES, Login
-from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.types.rules import varchar
 from ase_simulator.sql.types.values import EngineValue
 
@@ -110,7 +109,7 @@ def _change_user(session: Context, action: str, name: str) -> None:
 def _password_expiration(session: Context, name: str) -> str:
     """Days until a login's password expires, 0 for never: the login's own, or else the server's."""
     days = _known(session, name).password_expiration
-    return str(run_value(session.server, "systemwide password expiration", 0) if days is None else days)
+    return str(session.server.run_value("systemwide password expiration") if days is None else days)
 
 
 # -- configuration and caches -----------------------------------------------------------------------------

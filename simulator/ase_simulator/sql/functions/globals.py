@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from ase_simulator.results import Type
 from ase_simulator.schema.profiles import Profile
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.lookup.server_facts import boot_time
 from ase_simulator.sql.types.rules import DATETIME, INT, SMALLINT, varchar
 from ase_simulator.sql.types.values import EngineValue, microseconds
 
@@ -46,7 +45,7 @@ _DECLARED: dict[Type, dict[str, Callable[[Context], EngineValue]]] = {
         "@@system_view": lambda session: session.settings.system_view,
         "@@nodeid": lambda _: None,
     },
-    DATETIME: {"@@boottime": lambda session: microseconds(boot_time(session.server))},
+    DATETIME: {"@@boottime": lambda session: microseconds(session.server.boot_time())},
     _TINYINT: {"@@instanceid": lambda session: int(session.profile.cluster)},
     SMALLINT: {"@@spid": lambda session: session.spid},
     INT: {

@@ -4,7 +4,6 @@ from typing import Any
 
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.functions.registry import function
-from ase_simulator.sql.lookup.server_facts import cached_text, running_text
 from ase_simulator.sql.lookup.space import free_pages, log_pages, object_pages
 from ase_simulator.sql.types.rules import INT, SMALLINT, varchar
 from ase_simulator.sql.types.values import EngineValue
@@ -38,12 +37,14 @@ def _object_id(session: Context, name: Any) -> EngineValue:
 
 @function("show_cached_text", "int", returns=_LONG_TEXT, session=True)
 def _show_cached_text(session: Context, number: Any) -> EngineValue:
-    return cached_text(session.names.snapshot, number)
+    rows = session.names.snapshot.rows("monCachedStatement", "SSQLID", number)
+    return str(rows[0].get("SQLText")) if rows else None
 
 
 @function("query_text", "int", returns=_LONG_TEXT, session=True)
 def _query_text(session: Context, spid: Any) -> EngineValue:
-    return running_text(session.names.snapshot, spid)
+    lines = session.names.snapshot.rows("monProcessSQLText", "SPID", spid)
+    return "".join(str(row.get("SQLText") or "") for row in lines) or None
 
 
 @function("curunreservedpgs", "int", "int", "int", returns=INT, session=True)

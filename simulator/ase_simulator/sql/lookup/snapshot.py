@@ -1,12 +1,13 @@
 """Tables of the server as a statement sees them: read once, however many rows call a function that asks for them."""
 
-from ase_simulator.contracts import Row, Server
+from ase_simulator.contracts import Row
+from ase_simulator.model.server import SimulatedServer
 
 
 class Snapshot:
     """Rows of tables as they were when the current statement first asked for them."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: SimulatedServer) -> None:
         self._server = server
         self._rows: dict[tuple[str, str], dict[object, list[Row]]] = {}
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from ase_simulator.contracts import Row, Server
+from ase_simulator.contracts import Row
+from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import Message, Result
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.syntax.parser import parse_procedure
@@ -23,7 +24,7 @@ class ProcedureCall:
     status: int = 0
 
     @property
-    def server(self) -> Server:
+    def server(self) -> SimulatedServer:
         """The model."""
         return self.session.server
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from ase_simulator.contracts import Server
+from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import Result
 from ase_simulator.sql.errors import message
 from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, print_line
@@ -36,7 +36,7 @@ class _Desk:
     busy: bool = False
 
 
-_DESKS: WeakKeyDictionary[Server, _Desk] = WeakKeyDictionary()
+_DESKS: WeakKeyDictionary[SimulatedServer, _Desk] = WeakKeyDictionary()
 
 
 async def sp_sysmon(call: ProcedureCall) -> AsyncIterator[Result]:

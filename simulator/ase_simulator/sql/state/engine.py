@@ -14,7 +14,7 @@ from ase_simulator.contracts import Row, ServerError
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.errors import NotSimulatedError, SqlError
-from ase_simulator.sql.types.rules import STRINGS
+from ase_simulator.sql.types.rules import STRINGS, is_number
 from ase_simulator.sql.types.values import WIDE, EngineValue, decimal_of, exact, to_engine
 
 _AT_ONCE = 5000
@@ -42,7 +42,7 @@ class EmbeddedEngine:
         self._db.execute("PRAGMA read_uncommitted = ON")
         self._in_thread = threading.RLock()
         self._error: ServerError | None = None
-        self._loaded: dict[str, str] = {}
+        self._loaded: dict[tuple[str, str, str, int], str] = {}
         self._db.create_aggregate("only_value", 1, self._only_value())
         self._db.create_aggregate("sum_exact", 1, cast(Any, _ExactSum))
         self._named = 0
@@ -85,9 +85,11 @@ class EmbeddedEngine:
         used: Sequence[str],
         database: str = "",
     ) -> str:
-        """Loads the used columns of a table's rows; returns its name in the engine."""
-        types = hash(tuple(column.type for column in table.columns))
-        key = f"{database}.{table.scope}.{table.name}/{len(table.columns)}/{types}"
+        """Loads the used columns of a table's rows; returns its name in the engine.
+
+        A number that a row leaves out is 0, and anything else NULL.
+        """
+        key = database, table.scope, table.name, table.shape
         name = self._loaded.get(key)
         if name is None:
             name = f"loaded{len(self._loaded)}"
@@ -97,12 +99,19 @@ class EmbeddedEngine:
             self._db.execute(f"DELETE FROM {name}")
         order = {column.name: index for index, column in enumerate(table.columns)}
         if used:
-            converters = [(column, to_engine(table.by_name[column].type)) for column in used]
+            kinds = [table.by_name[column].type for column in used]
+            converters = [
+                (column, 0 if is_number(kind) else None, to_engine(kind))
+                for column, kind in zip(used, kinds, strict=True)
+            ]
             places = ", ".join(f"c{order[column]}" for column in used)
             marks = ", ".join("?" * len(used))
             self._db.executemany(
                 f"INSERT INTO {name} ({places}) VALUES ({marks})",
-                ([convert(row.get(column)) for column, convert in converters] for row in rows),
+                (
+                    [convert(row.get(column, absent)) for column, absent, convert in converters]
+                    for row in rows
+                ),
             )
         else:
             self._db.executemany(f"INSERT INTO {name} (c0) VALUES (?)", ((None,) for _ in rows))

@@ -60,9 +60,7 @@ def definition(
     definitions = [
         ColumnDefinition(column, type_, nullable=column not in not_null) for column, type_ in columns
     ]
-    return TableDefinition(
-        name, database, definitions, by_name={column.name: column for column in definitions}
-    )
+    return TableDefinition(name, database, definitions)
 
 
 class ClientTables:

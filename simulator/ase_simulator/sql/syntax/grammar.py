@@ -5,7 +5,6 @@ variables, typed literals and types become function calls, hints and `at isolati
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -37,13 +36,7 @@ def check_syntax(statements: Sequence[ast.Statement]) -> None:
 
 
 def parse_select(tokens: Sequence[Token]) -> exp.Expr:
-    """A query's syntax tree, read-only; raises SqlError 102 or 156 at the unexpected token."""
-    return _parse_select(tuple(tokens))
-
-
-@lru_cache(maxsize=1024)
-def _parse_select(tokens: tuple[Token, ...]) -> exp.Expr:
-    """The same, kept: each query is parsed before its batch runs and again when its turn comes."""
+    """A query's syntax tree; raises SqlError 102 or 156 at the unexpected token."""
     text, places = Respelling(tokens).run()
     try:
         tree = sqlglot.parse_one(text, read="tsql")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ase_simulator.results import Type
 from ase_simulator.sql.syntax.lexer import Token
@@ -25,9 +26,13 @@ class NotSimulated(Statement):
 
 @dataclass(slots=True)
 class Query(Statement):
-    """SELECT in all its forms: rows, `select @v = …`, `select … into`."""
+    """SELECT in all its forms: rows, `select @v = …`, `select … into`.
+
+    compiled: as it was last run, for the next run of the same batch.
+    """
 
     tokens: Tokens
+    compiled: Any = field(default=None, repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -153,9 +158,9 @@ class Use(Statement):
 
 @dataclass(slots=True)
 class If(Statement):
-    """IF condition statement [ELSE statement]."""
+    """IF condition statement [ELSE statement]. condition: a query of one value, 1 or 0."""
 
-    condition: Tokens
+    condition: Query
     then: Statement
     otherwise: Statement | None
 
@@ -164,7 +169,7 @@ class If(Statement):
 class While(Statement):
     """WHILE condition statement."""
 
-    condition: Tokens
+    condition: Query
     body: Statement
 
 
