@@ -18,7 +18,7 @@ PLACEHOLDER = "https://example.com/ase-exporter"
 
 # Each pattern matches a version, between two groups that stay.
 VERSIONS = {
-    "simulator/pyproject.toml": [r'(?m)(^version = ")[^"]+(")', r'(ase-exporter\[compare\]==)[^"]+(")'],
+    "simulator/pyproject.toml": [r'(?m)(^version = ")[^"]+(")', r'(ase-exporter(?:\[compare\])?==)[^"]+(")'],
     "deploy/helm/ase-exporter/Chart.yaml": [r"(?m)(^version: )\S+()", r'(?m)(^appVersion: ")[^"]+(")'],
     "docker-compose.yml": [r"(image: ase-(?:exporter|simulator):)\S+()"],
     "deploy/scale-out/docker-compose.yml": [r"(image: ase-(?:exporter|simulator):)\S+()"],

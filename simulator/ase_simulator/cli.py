@@ -6,8 +6,8 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -15,8 +15,6 @@ from typing import Annotated
 import typer
 
 from ase_simulator.model import ScenarioError, load_scenario
-from ase_simulator.replay.backend import ReplayBackend
-from ase_simulator.replay.file import CaptureError, read_capture
 from ase_simulator.schema.profiles import profiles
 from ase_simulator.server import Listener
 from ase_simulator.simulation import simulation
@@ -94,9 +92,13 @@ def serve(
     if replay is not None:
         if version:
             raise UsageError("--replay: the answers are those of the capture: expected no --version")
+        with _needs_exporter("--replay", "replay"):
+            from ase_exporter.errors import UserError
+            from ase_simulator.replay.backend import ReplayBackend
+            from ase_simulator.replay.file import read_capture
         try:
             backend = ReplayBackend(read_capture(replay), logins)
-        except CaptureError as error:
+        except UserError as error:
             raise UsageError(f"--replay {error}") from error
         asyncio.run(
             _serve([lambda wanted: Listener(backend, host, wanted, tls=tls)], [backend.name], host, port)
@@ -123,11 +125,8 @@ def demo(
     directory: Annotated[Path, typer.Option(help="Directory of logs and data.")] = Path(".demo"),
 ) -> None:
     """Replay the Memscale case study on loopback: simulated ASE, exporter, Prometheus, Alertmanager."""
-    try:
+    with _needs_exporter("demo", "demo"):
         from ase_simulator.demo.runner import run_demo
-    except ModuleNotFoundError as error:
-        install = f"{sys.executable} -m pip install 'ase-simulator[demo]' (in a checkout: make demo)"
-        raise UsageError(f"demo needs {error.name}, which is not installed: {install}") from None
     asyncio.run(run_demo(duration, port_base, directory))
 
 
@@ -138,6 +137,16 @@ def main() -> None:
     except UsageError as error:
         print(f"ase-simulator: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+@contextmanager
+def _needs_exporter(what: str, extra: str) -> Iterator[None]:
+    """Raise UsageError with what to install if an import fails within the block."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        install = f"{sys.executable} -m pip install 'ase-simulator[{extra}]'"
+        raise UsageError(f"{what} needs {error.name}, which is not installed: {install}") from None
 
 
 def _login(entry: str) -> Login:

@@ -74,7 +74,6 @@ class Faults:
     refused: Counter[str] = field(default_factory=Counter, init=False)
 
     def become(self, others: "Faults") -> None:
-        """Set all that scenarios set to what the others have."""
         for each in fields(self):
             if each.init:
                 setattr(self, each.name, deepcopy(getattr(others, each.name)))

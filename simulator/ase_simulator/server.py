@@ -42,7 +42,6 @@ class Listener:
 
     @property
     def connections(self) -> int:
-        """Number of open connections."""
         return len(self._connections)
 
     async def __aenter__(self) -> Self:
@@ -63,7 +62,6 @@ class Listener:
         await self.drained()
 
     def drop(self) -> None:
-        """End every connection."""
         for connection in self._connections:
             connection.cancel()
 

@@ -1,6 +1,6 @@
 """Capture files: gzip-compressed JSON Lines. The first line is the header, the last one the number of statements.
 
-The simulator has a reader of its own (`ase_simulator.replay.file`); docs/capture.md describes the format.
+docs/capture.md describes the format.
 """
 
 import gzip

@@ -39,7 +39,6 @@ class BatchRuns:
         return max(now, min(end, self.since + batch.abort_s if batch.abort_s else float("inf")))
 
     def grow(self, transactions: float) -> None:
-        """Add finished work."""
         if not self.pausing:
             self.done += transactions
 

@@ -85,11 +85,9 @@ class Caches:
         return DEFAULT_CACHE
 
     def total_kb(self) -> int:
-        """All caches together, as configured."""
         return sum(cache.size_kb for cache in self._configured.values())
 
     def size_kb(self, name: str) -> int:
-        """Size of a cache as it runs."""
         return self._run[name].size_kb
 
     def apf_share(self, name: str) -> float:
@@ -164,7 +162,6 @@ class Caches:
         self._bindings[database, object_name] = cache
 
     def restart(self) -> None:
-        """Apply the configured settings."""
         self._run = dict(self._configured)
 
     def _known_cache(self, name: str) -> Cache:

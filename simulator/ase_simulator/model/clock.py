@@ -52,7 +52,6 @@ class Clock:
         moved.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that many simulated seconds."""
         end = self.seconds() + seconds
         self.sleepers += 1
         try:

@@ -23,11 +23,9 @@ class ErrorLog:
     entries: deque[LogEntry] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def write(self, second: float, text: str, number: int = 0, severity: int = 0) -> None:
-        """Append a line."""
         self.entries.append(LogEntry(second, text, number, severity))
 
     def start(self, second: float, server: str, engines: int) -> None:
-        """Write the start-up messages."""
         self.write(second, f"ASE booted: simulated server '{server}'.")
         for engine in range(engines):
             self.write(second, f"engine {engine}, os pid 4711  online")

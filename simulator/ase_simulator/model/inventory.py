@@ -90,7 +90,6 @@ class Inventory:
 
     @cached_property
     def tables(self) -> list[WorkloadTable]:
-        """The tables of the workload, in its order."""
         return [self._table(position, entry) for position, entry in enumerate(self._workload.objects)]
 
     def _table(self, position: int, entry: Object) -> WorkloadTable:

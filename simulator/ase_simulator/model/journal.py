@@ -31,7 +31,6 @@ class Journal:
     )
 
     def begin(self, second: float, counts: dict[str, float], rates: dict[str, float]) -> None:
-        """Start a new stretch."""
         for flow, stretches in self.stretches.items():
             stretches.append(Stretch(second, counts[flow], rates[flow]))
 

@@ -135,7 +135,6 @@ def demand_of(
     units: dict[str, float],
     engines: int,
 ) -> Demand:
-    """The input of the queueing model."""
     wait_ms = workload.wait_ms * math.prod(effect.wait for effect in effects)
     return Demand(
         users=users,

@@ -101,7 +101,6 @@ class Options:
         return name.lower() in self._options
 
     def logical_memory_kb(self, caches_kb: int) -> int:
-        """Memory that the configuration needs."""
         return caches_kb + int(
             _EXECUTABLE_KB
             + sum(o.configured * DEFAULTS["memory_kb"].get(o.name, 0.0) for o in self._options.values())

@@ -28,7 +28,6 @@ class SimulatedServer:
 
     @property
     def name(self) -> str:
-        """@@servername."""
         return self.world.name
 
     @property
@@ -57,7 +56,6 @@ class SimulatedServer:
         return self.world.clock.date(self.world.clock.seconds())
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that many simulated seconds."""
         await self.world.clock.sleep(seconds)
 
     async def play(self) -> None:
@@ -83,7 +81,6 @@ class SimulatedServer:
         return list(TABLES[name](self.world, columns))
 
     def options(self) -> Sequence[Option]:
-        """All configuration options of this version."""
         self._settle()
         return self.world.options.all(self.world.caches.total_kb())
 
@@ -114,7 +111,6 @@ class SimulatedServer:
         self.world.changed()
 
     def configure_pool(self, cache: str, io_size_kb: int, size_kb: int) -> None:
-        """sp_poolconfig. Raises ServerError."""
         self._settle()
         self.world.caches.configure_pool(cache, io_size_kb, size_kb)
         self.world.changed()
@@ -159,20 +155,16 @@ class SimulatedServer:
         self._shutdown()
 
     def attach(self, request: LoginRequest) -> int:
-        """A session begins: its spid."""
         self._settle()
         return self.world.sessions.attach(request, self.world.seconds)
 
     def client(self, spid: int) -> ClientState:
-        """What that session does."""
         return self.world.sessions.state(spid)
 
     def detach(self, spid: int) -> None:
-        """That session is over."""
         self.world.sessions.detach(spid)
 
     def account(self, spid: int, *, statements: int = 0, rows: int = 0, cpu_ms: float = 0.0) -> None:
-        """What a session used."""
         self.world.sessions.account(spid, statements, rows, cpu_ms)
 
     def advance(self, seconds: float) -> None:

@@ -48,11 +48,9 @@ class Sessions:
         return client.state if client else ClientState()
 
     def detach(self, spid: int) -> None:
-        """A session is over."""
         self.clients.pop(spid, None)
 
     def account(self, spid: int, statements: int, rows: int, cpu_ms: float) -> None:
-        """Add to what a session used."""
         client = self.clients.get(spid)
         if client:
             client.statements += statements
@@ -60,6 +58,5 @@ class Sessions:
             client.cpu_ms += cpu_ms
 
     def drop(self) -> None:
-        """All sessions end at once."""
         self.clients.clear()
         self.generation += 1

@@ -105,7 +105,6 @@ class Timeline:
 
 
 def apply_settings(world: World, step: StepSettings) -> None:
-    """Apply the settings of a step."""
     for name, value in step.options.items():
         if world.options.has(name):
             world.options.set(name, value)
@@ -141,7 +140,6 @@ def changed_workload(workload: Workload, step: StepSettings) -> Workload:
 
 
 def apply_cache(world: World, name: str, settings: CacheSettings) -> None:
-    """Configure one cache and its pools."""
     world.caches.configure(
         name,
         size_kb=settings.size_kb,

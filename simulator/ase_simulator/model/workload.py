@@ -144,7 +144,6 @@ class Workload(Strict):
     batch: Batch | None = None
 
     def cache_work(self, name: str) -> CacheWork:
-        """How the spinlocks of a cache are used."""
         return self.caches.get(name) or self.caches.get("*") or CacheWork()
 
     def write_shares(self, entry: Object) -> tuple[float, float]:

@@ -46,7 +46,6 @@ class Fill:
     until: float = 0.0
 
     def at(self, seconds: float) -> float:
-        """The share at that second."""
         if seconds >= self.until:
             return self.end
         return self.start + (self.end - self.start) * (seconds - self.since) / (self.until - self.since)
@@ -167,7 +166,6 @@ class World:
             self.changed()
 
     def date(self, seconds: float) -> datetime:
-        """The date at that simulated second."""
         return self.clock.date(seconds)
 
     def int32(self, value: float) -> int:

@@ -45,7 +45,6 @@ class TableDefinition:
 
     @cached_property
     def by_name(self) -> dict[str, ColumnDefinition]:
-        """Its columns by name."""
         return {column.name: column for column in self.columns}
 
     @cached_property
@@ -55,7 +54,6 @@ class TableDefinition:
 
     @property
     def monitoring(self) -> bool:
-        """Whether it is one of the MDA tables."""
         return self.name.startswith("mon")
 
     def altered(self, types: Mapping[str, str], missing: Collection[str] = ()) -> "TableDefinition":
@@ -80,7 +78,6 @@ class Catalog:
         }
 
     def find(self, name: str, database: str) -> TableDefinition | None:
-        """The table of that name as seen in a database."""
         table = self.tables.get(name)
         if table is None or table.scope not in ("each", database):
             return None

@@ -10,7 +10,7 @@ from ase_simulator.schema.catalog import catalog
 from ase_simulator.sql.errors import message
 from ase_simulator.sql.logins import Login, Logins, standard_logins
 from ase_simulator.sql.lookup.names import catalog_object_ids
-from ase_simulator.sql.procedures import PROCEDURES, SCRIPTED
+from ase_simulator.sql.procedures import PROCEDURES
 from ase_simulator.sql.state.server_state import ServerState
 
 if TYPE_CHECKING:
@@ -37,12 +37,11 @@ class SqlBackend:
                 {str(row["name"]): int(str(row["suid"])) for row in server.table("syslogins")},
             ),
             object_ids=catalog_object_ids(tables),
-            system_procedures=frozenset(PROCEDURES) | SCRIPTED.keys(),
+            system_procedures=frozenset(PROCEDURES),
         )
 
     @property
     def name(self) -> str:
-        """@@servername."""
         return self.server.name
 
     def login(self, request: LoginRequest) -> "SqlSession | Message":

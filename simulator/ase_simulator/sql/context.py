@@ -71,12 +71,10 @@ class Context(ABC):
 
     @property
     def profile(self) -> Profile:
-        """The version's facts."""
         return self.shared.catalog.profile
 
     @property
     def database(self) -> str:
-        """The current database."""
         return self.names.database
 
     @property
@@ -86,7 +84,6 @@ class Context(ABC):
 
     @property
     def trancount(self) -> int:
-        """How many transactions are nested."""
         return self.transactions.depth
 
     @property
@@ -96,7 +93,6 @@ class Context(ABC):
         return [role for role in self.login.active_roles if self.set_roles.get(role, role not in off)]
 
     def now(self) -> datetime:
-        """The server's clock."""
         return self.server.local_now() + self.server.faults.daylight_saving
 
     def record_change(
@@ -112,7 +108,6 @@ class Context(ABC):
         })  # fmt: skip
 
     def table(self, database: str, name: str) -> TableDefinition | ClientTable:
-        """A table by database and name."""
         stored = self.temporary.get(name)
         if stored is not None:
             return stored

@@ -55,5 +55,4 @@ def refusal(kind: str, name: str, otherwise: SqlError) -> SqlError:
 
 
 def message(number: int, *words: object) -> Message:
-    """One of ASE's messages, formatted."""
     return SqlError(number, *words).message

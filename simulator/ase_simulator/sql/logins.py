@@ -39,7 +39,6 @@ class Login:
 
     @property
     def active_roles(self) -> list[str]:
-        """Granted roles, in ASE's order."""
         return [role for role in ROLES if role in self.roles]
 
 
@@ -57,7 +56,6 @@ class Logins:
         return iter(sorted(self._by_name.values(), key=lambda login: login.suid))
 
     def find(self, name: str) -> Login | None:
-        """The login of that name."""
         return self._by_name.get(name)
 
     def name_of(self, suid: int) -> str | None:

@@ -48,7 +48,6 @@ class SqlSession(Context):
     # -- ase_simulator.contracts.Session ----------------------------------------------------------------
 
     async def execute(self, sql: str) -> AsyncIterator[Result]:
-        """Run a batch."""
         with self._working():
             async for result in Interpreter(self).batch(sql):
                 yield self._accounted(result)
@@ -81,7 +80,6 @@ class SqlSession(Context):
         self.server.account(self.spid, statements=1, rows=taken, cpu_ms=STATEMENT_MS + taken * ROW_MS)
 
     def close(self) -> None:
-        """Give back all that the session holds."""
         if not self._closed:
             self._closed = True
             self.transactions.rollback()
@@ -105,7 +103,6 @@ class SqlSession(Context):
     # -- used by compiled queries -------------------------------------------------------------------------
 
     def variable_type(self, name: str) -> Type:
-        """The type of @v or @@v."""
         if name.startswith("@@"):
             found = GLOBALS.get(name.lower())
             if found is None:
@@ -116,13 +113,11 @@ class SqlSession(Context):
         return self.frame.types[name]
 
     def variable_value(self, name: str) -> EngineValue:
-        """The value of @v or @@v."""
         if name.startswith("@@"):
             return GLOBALS[name.lower()].read(self)
         return self.frame.values[name]
 
     def keep_value(self, name: str, value: EngineValue) -> EngineValue:
-        """Set @v and return the value."""
         self.frame.values[name] = value
         return value
 

@@ -137,7 +137,6 @@ def _part(total: int, position: int, parts: int) -> int:
 
 
 def _loads(growth: Growth) -> dict[int, Loads]:
-    """Runnable tasks by engine."""
     loads: dict[int, Loads] = {}
     for row in growth.end.tables["monSysLoad"]:
         if row["StatisticID"] == _RUN_QUEUE:

@@ -77,14 +77,12 @@ class Page:
         return heading + caller() + (f"{RULE}\n\n" if ruled else "")
 
     def block(self, name: str, indent: int = 2, *, caller: Callable[[], str], show: bool = True) -> str:
-        """Rows under a sub-heading."""
         self._path.append(name)
         content = caller()
         self._path.pop()
         return f"{' ' * indent}{name}\n{content}" if show else content
 
     def table(self, name: str, *, caller: Callable[[], str], columns: int = 4) -> str:
-        """Rows under a sub-heading with column titles and an underline."""
         titles = TITLES if columns == 4 else TITLES[:38]
         content = self.block(name, caller=caller, show=False)
         return f"  {name:<{_TITLES_AT - 2}}{titles}\n{self.rule(columns)}\n{content}\n"
@@ -128,7 +126,6 @@ class Page:
         return self._usual(indent, label, [_ABSENT, _ABSENT, text_of(value, 10, decimals), _ABSENT], name)
 
     def percent(self, indent: int, label: str, value: float) -> str:
-        """A percentage alone."""
         return self._usual(indent, label, [_ABSENT, _ABSENT, _ABSENT, text_of(value, 5, 1)])
 
     def nothing(self, indent: int, label: str, *, name: str = "") -> str:
@@ -168,5 +165,4 @@ class Page:
 
 
 def squeezed(text: str) -> str:
-    """The text without runs of blanks."""
     return " ".join(text.split())

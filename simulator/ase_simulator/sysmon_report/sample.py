@@ -36,7 +36,6 @@ class EngineSample:
 
     @property
     def sleeps(self) -> int:
-        """How often it yielded its CPU."""
         return self.full_sleeps + self.interrupted_sleeps
 
 
@@ -56,7 +55,6 @@ class Thread:
 
     @property
     def busy_ms(self) -> int:
-        """CPU time."""
         return self.user_ms + self.system_ms
 
 
@@ -175,10 +173,8 @@ class Sample:
 
     @property
     def threaded(self) -> bool:
-        """15.7 and later run the threaded kernel."""
         return self.layout != "15.0.3"
 
     @property
     def sixteen(self) -> bool:
-        """The layout of 16.0."""
         return self.layout == "16.0"

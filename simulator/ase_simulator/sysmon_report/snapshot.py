@@ -24,7 +24,6 @@ class Snapshot:
 
 
 def take(server: SimulatedServer) -> Snapshot:
-    """Reads all counters that a report needs."""
     monitors: dict[str, dict[str, list[int]]] = {}
     for row in server.table("sysmonitors"):
         fields = monitors.setdefault(str(row["group_name"]), {})
@@ -68,7 +67,6 @@ class Growth:
             yield Delta(before.get(tuple(row.get(key) for key in keys), {}), row)
 
     def single(self, table: str) -> "Delta":
-        """A table of one row."""
         return next(self.rows(table), Delta({}, {}))
 
 
@@ -85,11 +83,9 @@ class Delta:
         return grown + _INT if grown < 0 else grown
 
     def text(self, column: str) -> str:
-        """A name."""
         return str(self.after.get(column, ""))
 
     def now(self, column: str) -> int:
-        """A gauge at the end."""
         return number(self.after.get(column))
 
 

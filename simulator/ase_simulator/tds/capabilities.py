@@ -29,7 +29,6 @@ class Capabilities:
         return Capabilities(mask.to_bytes(len(self.requests), "big"), self.responses)
 
     def encode(self) -> bytes:
-        """The body of a CAPABILITY token."""
         masks = ((_REQUESTS, self.requests), (_RESPONSES, self.responses))
         return b"".join(bytes((kind, len(mask))) + mask for kind, mask in masks)
 

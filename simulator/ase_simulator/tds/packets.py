@@ -95,7 +95,6 @@ class Reply:
         self._unsent += token
 
     async def send(self) -> None:
-        """Send all full packets."""
         room = self.size - HEADER.size
         self._write(len(self._unsent) // room * room, 0)
         await self._stream.drain()

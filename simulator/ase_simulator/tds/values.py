@@ -50,7 +50,6 @@ def smalldatetime_parts(value: object) -> tuple[int, int]:
 
 
 def date_days(value: object) -> int:
-    """Days."""
     return _count(as_datetime(value) - EPOCH, _DAY)
 
 
@@ -70,7 +69,6 @@ def bigtime_microseconds(value: object) -> int:
 
 
 def money_units(value: object) -> int:
-    """Ten-thousandths."""
     return _units(value, MONEY_SCALE)
 
 

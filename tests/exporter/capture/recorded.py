@@ -12,7 +12,7 @@ import pytest
 from tests.exporter.simulated import PASSWORD, run
 from tests.simulator.tds.running import running
 
-from ase_exporter.capture.file import Capture, lines, load
+from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import Playback
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import Catalogue, PlannedCollector, load_catalogue, plan, read_facts
@@ -22,7 +22,7 @@ from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.replay.backend import ReplayBackend
-from ase_simulator.replay.file import Recorded, parse
+from ase_simulator.replay.file import Recorded, recorded
 from ase_simulator.server import Listener
 from ase_simulator.sql.logins import FULL, Login
 
@@ -106,12 +106,12 @@ def planned(taken: Capture) -> list[PlannedCollector]:
 
 def capture_again(taken: Capture) -> Capture:
     """A capture of a replay by this exporter, of the collectors whose statements were recorded."""
-    recorded = {each.sql for each in taken.statements}
+    sent = {each.sql for each in taken.statements}
     chosen = dict.fromkeys(catalogue().collectors, False)
-    chosen |= {each.name: each.statement in recorded for each in planned(taken)}
-    sample = next(filter(None, map(_SAMPLE.match, recorded)), None)
+    chosen |= {each.name: each.statement in sent for each in planned(taken)}
+    sample = next(filter(None, map(_SAMPLE.match, sent)), None)
     hours, minutes, seconds = map(int, sample.groups() if sample else "000")
-    with replay(parse(list(lines(taken)), "capture")) as address:
+    with replay(map(recorded, taken.statements)) as address:
         config, target = configuration(address)
         return take_capture(
             replace(config, modules={target.module: Module(collectors=chosen)}),

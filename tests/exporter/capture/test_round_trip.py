@@ -25,14 +25,14 @@ from tests.exporter.capture.recorded import (
     scrape,
 )
 
-from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, dump, lines
+from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, dump, lines, parse
 from ase_exporter.catalogue.facts import MECHANISM
 from ase_exporter.checks.capture_report import capture_report
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import SESSION_SETUP
 from ase_simulator.replay.backend import NOT_RECORDED
-from ase_simulator.replay.file import parse
+from ase_simulator.replay.file import recorded
 
 # The number of seconds depends on when the statement is sent.
 SECONDS_AGO = re.compile(r"dateadd\(ss, -\d+,")
@@ -55,8 +55,8 @@ def samples(result: ScrapeResult) -> dict[str, dict[tuple[str, ...], float]]:
 def test_a_capture_of_a_replay_equals_the_capture_and_gives_the_same_metrics(source: Source) -> None:
     original: list[ScrapeResult] = []
     taken = record(source.version, source.scenario, source.plan, original, source.user)
-    written = list(lines(taken))
-    with replay(parse(written, "capture")) as address:
+    written = parse(list(lines(taken)), "capture").statements
+    with replay(map(recorded, written)) as address:
         again = capture(address, source.plan, user=source.user)
         replayed = list(
             scrape(address, source.plan.scrapes, everything=source.plan.everything, user=source.user)
@@ -161,5 +161,5 @@ def test_a_capture_of_an_older_exporter_can_be_replayed_for_ever(tmp_path: Path)
 
 def scrapes(taken: Capture) -> list[ScrapeResult]:
     """The scrapes of a replay, of every collector."""
-    with replay(parse(list(lines(taken)), "capture")) as address:
+    with replay(map(recorded, taken.statements)) as address:
         return list(scrape(address, taken.header.scrapes, everything=True))

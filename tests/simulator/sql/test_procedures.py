@@ -8,7 +8,7 @@ from ase_simulator.model import load_scenario
 from ase_simulator.results import Disconnect, Message, ReturnStatus, Rows
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import Login
-from ase_simulator.sql.procedures import SCRIPTED, scripted
+from ase_simulator.sql.procedures import PROCEDURES, procedure
 
 
 @pytest.fixture
@@ -167,4 +167,4 @@ def test_a_stateful_table_gives_each_row_once_to_a_connection(live: Client) -> N
 
 
 def test_every_procedure_that_is_a_script_parses() -> None:
-    assert all(scripted(name).name == name for name in SCRIPTED)
+    assert all(procedure(name).name == name for name in PROCEDURES)

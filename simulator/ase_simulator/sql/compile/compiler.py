@@ -56,7 +56,6 @@ class Compiled:
 
     @property
     def client_tables(self) -> list[ClientTable]:
-        """Its tables that clients made."""
         return [table for table in self.tables.values() if isinstance(table, ClientTable)]
 
     def holds_for(self, session: Context) -> bool:

@@ -34,7 +34,6 @@ class Source:
         return None
 
     def typed(self, index: int) -> Typed:
-        """A column as an expression; marks it as used."""
         name, type_ = self.columns[index]
         self.used.add(name)
         return Typed(f"{self.handle}.c{index}", type_, name not in self.not_null)

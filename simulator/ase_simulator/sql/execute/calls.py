@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from ase_simulator.results import Affected, Ended, Message, Result, Type
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import SqlError, message, refusal
+from ase_simulator.sql.errors import SqlError, refusal
 from ase_simulator.sql.execute.control import LeaveBatch
 from ase_simulator.sql.execute.target import drop_table
-from ase_simulator.sql.procedures import PARTS, PROCEDURES, SCRIPTED, scripted
-from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure
+from ase_simulator.sql.procedures import PARTS, PROCEDURES, procedure
+from ase_simulator.sql.procedures.sysmon import sp_sysmon
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import Procedure, VariableSpec
 from ase_simulator.sql.types.convert import convert
@@ -43,16 +43,14 @@ def _database_of(name: str) -> str:
     return parts[0] if len(parts) == 3 else ""
 
 
-def find(session: Context, name: str) -> SystemProcedure | Procedure:
+def find(session: Context, name: str) -> Procedure:
     """The procedure of that name; raises SqlError 2812, 911, 937."""
     database = _database_of(name) or session.database
     if database != session.database:
         session.enter(database)
     known = name.split(".")[-1]
-    if known in SCRIPTED and (known not in PARTS or session.frame.system):
-        return scripted(known)
-    if known in PROCEDURES:
-        return PROCEDURES[known]
+    if known in PROCEDURES and (known not in PARTS or session.frame.system):
+        return procedure(known)
     raise refusal("procedures", known, SqlError(2812, name))
 
 
@@ -74,19 +72,14 @@ async def run(
     """Yields the results of a call and fills in outcome. Raises SqlError if it cannot start."""
     session = interpreter.session
     found = find(session, name)
-    frame = Frame(procedure=found.name, system=isinstance(found, Procedure))
+    frame = Frame(procedure=found.name, system=True)
     database = session.database
     with _nested(session, frame):
         _bind(found.name, found.parameters, arguments, frame)
         try:
             session.names.database = _database_of(name) or database
-            results = (
-                _python(session, found, outcome)
-                if isinstance(found, SystemProcedure)
-                else _script(interpreter, found, outcome)
-            )
-            async for result in results:
-                if frame.system and isinstance(result, Affected | Ended):
+            async for result in _script(interpreter, found, outcome):
+                if isinstance(result, Affected | Ended):
                     continue  # as with `set nocount on`
                 if isinstance(result, Message) and not result.procedure and found.name not in PARTS:
                     result = replace(result, procedure=found.name)
@@ -128,22 +121,15 @@ def _default(spec: VariableSpec) -> EngineValue:
     return convert(source, spec.type, text, how="implicit")
 
 
-async def _python(session: Context, found: SystemProcedure, outcome: Outcome) -> AsyncIterator[Result]:
-    if found.role not in session.roles:
-        outcome.status = 1
-        yield message(10353, found.role)
-        return
-    call = ProcedureCall(session, session.frame.values)
-    async for result in found.run(call):
-        yield result
-    outcome.status = call.status
-
-
 async def _script(interpreter: "Interpreter", found: Procedure, outcome: Outcome) -> AsyncIterator[Result]:
     session = interpreter.session
     try:
         async for result in interpreter.block(found.body):
             yield result
+        if found.name == "sp_sysmon":
+            arguments = {name: str(value or "") for name, value in session.frame.values.items()}
+            async for result in sp_sysmon(session, arguments):
+                yield result
     except LeaveBatch as leave:
         outcome.status = leave.status
     except SqlError as error:

@@ -14,18 +14,9 @@ _DONE = (
     "role."
 )
 _LOGIN_OPTIONS = {"password": "password", "database": "database", "fullname": "full_name"}
-_NO_OPTIONS = {
-    "with",
-    "modify",
-    "default",
-    "immediately",
-    "add",
-    "drop",
-    "auto",
-    "activated",
-    "role",
-    "roles",
-}
+_NO_OPTIONS = frozenset(
+    ["with", "modify", "default", "immediately", "add", "drop", "auto", "activated", "role", "roles"]
+)
 DBCC: dict[str, tuple[Sequence[str], DbccCommand]] = {}
 
 

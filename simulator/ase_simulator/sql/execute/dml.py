@@ -29,6 +29,13 @@ _VARYING: dict[TypeName, TypeName] = {
 }
 
 
+_DDL: dict[type[ast.Statement], str] = {
+    ast.CreateTable: "CREATE TABLE",
+    ast.CreateIndex: "CREATE INDEX",
+    ast.DropTable: "DROP TABLE",
+}
+
+
 def split_name(tokens: ast.Tokens) -> tuple[str, str]:
     """Database ('' for the current one) and name of `t`, `owner.t`, `db..t`, `db.owner.t`."""
     names = [token.text for token in tokens if not token.is_operator(".")]
@@ -138,7 +145,9 @@ def _fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
 
 
 async def define(session: Context, statement: ast.Statement) -> None:
-    """Runs CREATE of tables and indexes, TRUNCATE TABLE and DROP TABLE."""
+    """Runs CREATE of tables and indexes, TRUNCATE TABLE and DROP TABLE; raises SqlError 2762 in a transaction."""
+    if session.trancount and not session.frame.system and not isinstance(statement, ast.Truncate):
+        raise SqlError(2762, _DDL[type(statement)], session.database)
     match statement:
         case ast.Truncate():
             target = _target(session, statement.table)
@@ -175,7 +184,9 @@ async def _drop(session: Context, database: str, name: str) -> None:
 
 
 async def into(session: Context, compiled: Compiled, answer: QueryResult) -> int:
-    """SELECT INTO: a new table with the query's columns and rows."""
+    """SELECT INTO: a new table with the query's columns and rows; raises SqlError 226 in a transaction."""
+    if session.trancount and not session.frame.system:
+        raise SqlError(226, "SELECT INTO")
     assert compiled.into is not None
     node = compiled.into
     columns = [(column.name, column.type) for column in compiled.columns]

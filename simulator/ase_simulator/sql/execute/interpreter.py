@@ -2,26 +2,28 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ase_simulator.contracts import ServerError
 from ase_simulator.results import Affected, Disconnect, Ended, EnvChange, Message, Result, ReturnStatus, Type
+from ase_simulator.sql.compile.compiler import Compiled
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import MESSAGES, NotSimulatedError, SqlError, message
 from ase_simulator.sql.execute import calls, commands, dml
 from ase_simulator.sql.execute import set_options as settings
 from ase_simulator.sql.execute.calls import BoundArgument, Outcome
 from ase_simulator.sql.execute.control import LeaveBatch, LeaveLoop
-from ase_simulator.sql.execute.evaluation import Evaluation
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, result_set, run_query
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.lexer import Kind
 from ase_simulator.sql.syntax.parser import parse_batch
-from ase_simulator.sql.types.convert import parse_moment, text_of
+from ase_simulator.sql.types.convert import convert, parse_moment, text_of
 from ase_simulator.sql.types.rules import INT
-from ase_simulator.sql.types.values import DAY
+from ase_simulator.sql.types.values import DAY, EngineValue
 
 _MAX_INFORMATION_SEVERITY = 10
 _log = logging.getLogger(__name__)
@@ -36,8 +38,11 @@ _ENDS_ONLY_STATEMENT = frozenset({
 })  # fmt: skip
 
 
-class Interpreter(Evaluation):
+class Interpreter:
     """One run of one batch or procedure in a session."""
+
+    def __init__(self, session: Context) -> None:
+        self.session = session
 
     async def batch(self, sql: str) -> AsyncIterator[Result]:
         """A whole batch; its variables end with it."""
@@ -280,6 +285,50 @@ class Interpreter(Evaluation):
         if len(tokens) == 1 and tokens[0].kind is Kind.WORD and not tokens[0].is_word("null"):
             return BoundArgument(argument.name, Type("varchar", len(tokens[0].text)), tokens[0].text)
         return BoundArgument(argument.name, *await self.value(tokens))
+
+    # -- values and texts -------------------------------------------------------------------------------
+
+    def assign(self, compiled: Compiled, answer: QueryResult) -> None:
+        """`select @v = …`: assigns the values of the last row."""
+        session, count = self.session, 0
+        for row in answer.rows:
+            count += 1
+            for name, value, column in zip(compiled.assigns, row, compiled.columns, strict=True):
+                self.set_variable(name, column.type, value)
+        session.rowcount, session.error = count, 0
+
+    def set_variable(self, name: str, source: Type, value: EngineValue) -> None:
+        """Sets a variable, converting the value to its type."""
+        target = self.session.variable_type(name)
+        if value is not None and source != target:
+            value = convert(source, target, value, how="implicit")
+        self.session.frame.values[name] = value
+
+    async def value(self, tokens: ast.Tokens) -> tuple[Type, EngineValue]:
+        return await dml.evaluate(self.session, tokens)
+
+    async def condition(self, query: ast.Query) -> bool:
+        """Whether a condition holds (NULL is no)."""
+        answer = await run_query(self.session, compile_query(self.session, query))
+        return bool(next(answer.rows)[0])
+
+    async def filled(self, tokens: ast.Tokens) -> list[str]:
+        """Words with variables replaced by their values."""
+        found = []
+        for token in tokens:
+            known = token.kind is Kind.VARIABLE and (
+                token.text[1] == "@" or token.text in self.session.frame.values
+            )
+            found.append(str(self.session.variable_value(token.text)) if known else token.text)
+        return found
+
+    async def formatted(self, arguments: Sequence[ast.Tokens]) -> str:
+        """A text whose %1! … %20! are the arguments that follow it."""
+        texts = []
+        for tokens in arguments:
+            type_, value = await self.value(tokens)
+            texts.append("" if value is None else text_of(type_, value))
+        return re.sub(r"%(\d+)!", lambda m: texts[int(m[1])] if int(m[1]) < len(texts) else m[0], texts[0])
 
 
 def _chains(statement: ast.Statement) -> bool:

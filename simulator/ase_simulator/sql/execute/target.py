@@ -173,8 +173,7 @@ def create_table(
             raise SqlError(2705, column, name)
     temporary = name.startswith("#")
     database = "tempdb" if temporary else database or session.database
-    hidden = session.temporary.get(name) if temporary else None
-    shared = session.shared
+    hidden, shared = session.temporary.get(name), session.shared
     if temporary:
         if hidden is not None and hidden.level == session.nestlevel:
             raise SqlError(2714, name)
@@ -191,19 +190,11 @@ def create_table(
         level=session.nestlevel,
         hidden=hidden,
     )
-    registry: dict[object, ClientTable] = session.temporary if temporary else shared.permanent.by_name  # type: ignore[assignment]
-    key: object = name if temporary else (database, name)
     session.engine.create(made.handle, [type_ for _, type_ in columns])
-    registry[key] = made
-
-    def undo() -> None:
-        if registry.get(key) is made:
-            del registry[key]
-            if hidden is not None:
-                registry[key] = hidden
-        session.engine.drop(made.handle)
-
-    session.transactions.record(undo)
+    if temporary:
+        session.temporary[name] = made
+    else:
+        shared.permanent.by_name[database, name] = made
     return made
 
 
@@ -224,12 +215,6 @@ def add_index(session: Context, table: ClientTable, index: Index) -> None:
             raise SqlError(1505) if "UNIQUE" in error.detail else error from None
     table.indexes.append(index)
 
-    def undo() -> None:
-        table.indexes.remove(index)
-        session.engine.run(f"DROP INDEX IF EXISTS {_name(table, index)}")
-
-    session.transactions.record(undo)
-
 
 def _name(table: ClientTable, index: Index) -> str:
     """The engine's name of a unique index, with its schema."""
@@ -238,20 +223,10 @@ def _name(table: ClientTable, index: Index) -> str:
 
 def drop_table(session: Context, database: str, name: str) -> None:
     """Drops a table; raises SqlError 3701 if it does not exist."""
-    if name in session.temporary:
-        dropped = session.temporary.pop(name)
-        if dropped.hidden is not None:
-            session.temporary[name] = dropped.hidden
-        session.transactions.record(
-            lambda: session.temporary.update({name: dropped}), lambda: session.engine.drop(dropped.handle)
-        )
-        return
-    database = database or session.database
-    permanent = session.shared.permanent
-    found = permanent.find(database, name)
-    if found is None:
+    permanent, key = session.shared.permanent.by_name, (database or session.database, name)
+    dropped = session.temporary.pop(name, None) or permanent.pop(key, None)
+    if dropped is None:
         raise SqlError(3701, "table", name)
-    del permanent.by_name[database, name]
-    session.transactions.record(
-        lambda: permanent.by_name.update({(database, name): found}), lambda: session.engine.drop(found.handle)
-    )
+    if dropped.hidden is not None:
+        session.temporary[name] = dropped.hidden
+    session.engine.drop(dropped.handle)

@@ -28,7 +28,6 @@ class Function:
     pure: bool = True
 
     def type_of(self, arguments: Sequence[Typed]) -> Type:
-        """The result's type for these arguments."""
         return self.returns(arguments) if callable(self.returns) else self.returns
 
     def kind_of(self, index: int) -> Kind:

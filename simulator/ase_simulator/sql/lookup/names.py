@@ -138,5 +138,4 @@ class Names:
         return self._shared.logins.number_of(name.rstrip(" ")) if name else self._login.suid
 
     def role_name(self, number: int | None) -> str | None:
-        """The name of a role."""
         return next((name for name, value in ROLES.items() if value == number), None)

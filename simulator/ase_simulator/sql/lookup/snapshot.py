@@ -12,7 +12,6 @@ class Snapshot:
         self._rows: dict[tuple[str, str], dict[object, list[Row]]] = {}
 
     def refresh(self) -> None:
-        """A new statement begins."""
         self._rows = {}
 
     def rows(self, table: str, column: str, value: object) -> list[Row]:

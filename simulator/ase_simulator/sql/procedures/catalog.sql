@@ -6,6 +6,16 @@ select 'Login' = convert(varchar(30), null), Application = convert(varchar(30), 
     'Database' = convert(varchar(30), null), Hardness = convert(varchar(10), null)
 where 1 = 2
 go
+-- Its body is Python.
+create procedure sp_sysmon @interval char(12) = null, @section char(80) = null, @applmon varchar(30) = null,
+    @filter varchar(255) = null, @dumpcounters varchar(30) = null, @option varchar(30) = null
+as
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+go
 create procedure sp_adduser @loginame varchar(255), @name_in_db varchar(255) = null, @grpname varchar(255) = null as
 declare @done varchar(255)
 if proc_role('sa_role') = 0

@@ -4,24 +4,21 @@ Whether an interval without an option clears the counters depends on the version
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 from weakref import WeakKeyDictionary
 
 from ase_simulator.model.server import SimulatedServer
-from ase_simulator.results import Result
-from ase_simulator.sql.errors import message
-from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, print_line
-from ase_simulator.sql.syntax.lexer import tokenize
-from ase_simulator.sql.syntax.parser import Parser
+from ase_simulator.results import Message, Result
+from ase_simulator.sql.context import Context
+from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sysmon_report.collect import collect
 from ase_simulator.sysmon_report.page import SECTIONS
 from ase_simulator.sysmon_report.report import write
 from ase_simulator.sysmon_report.snapshot import Growth, Snapshot, take
 
-_NAME = "sp_sysmon"
 _INTERVAL = re.compile(r"(\d{2}):([0-5]\d):([0-5]\d)")
 _APPLICATIONS = ("appl_only", "appl_and_login", "no_appl")
 _CLEARING_VERSIONS = ("12.5", "15.7")
@@ -39,34 +36,42 @@ class _Desk:
 _DESKS: WeakKeyDictionary[SimulatedServer, _Desk] = WeakKeyDictionary()
 
 
-async def sp_sysmon(call: ProcedureCall) -> AsyncIterator[Result]:
-    """One report, as PRINT messages."""
-    desk = _DESKS.setdefault(call.server, _Desk())
-    request = _read(call, desk)
+async def sp_sysmon(session: Context, arguments: Mapping[str, str]) -> AsyncIterator[Result]:
+    """One report, as PRINT messages; raises SqlError. arguments: by parameter, '' for NULL."""
+    server = session.server
+    desk = _DESKS.setdefault(server, _Desk())
+    request = _read(server.version, arguments, desk)
     if isinstance(request, int):
-        call.status = 1
-        yield message(request, ", ".join(_KEYWORDS))
-        return
+        raise SqlError(request, ", ".join(_KEYWORDS))
     desk.busy = True
     try:
         if request.begins:
             if request.section:
                 yield message(18544)
-            call.server.clear_monitors()
-            desk.begun = take(call.server)
+            server.clear_monitors()
+            desk.begun = take(server)
             return
         start, desk.begun = desk.begun, None
         cleared: datetime | None = None
         if request.seconds is not None:
             if request.clears:
-                call.server.clear_monitors()
+                server.clear_monitors()
             else:
-                cleared = cast(datetime, call.rows("monState")[0]["CountersCleared"])
-            start = take(call.server)
-            await call.server.sleep(request.seconds)
+                cleared = cast(datetime, next(iter(server.table("monState")))["CountersCleared"])
+            start = take(server)
+            await server.sleep(request.seconds)
         assert start is not None
-        for result in _report(call, request, start, cleared):
-            yield result
+        growth = Growth(start, take(server))
+        sample = collect(
+            growth,
+            server=server.name,
+            version=server.version,
+            banner=session.profile.banner,
+            interval_s=request.seconds if request.seconds is not None else growth.elapsed_ms // 1000,
+            cleared=cleared,
+        )
+        for line in write(sample, request.section).lines:
+            yield Message(0, 10, 1, line)
     finally:
         desk.busy = False
 
@@ -81,13 +86,9 @@ class _Request:
     begins: bool
 
 
-def _read(call: ProcedureCall, desk: _Desk) -> _Request | int:
+def _read(version: str, arguments: Mapping[str, str], desk: _Desk) -> _Request | int:
     """Parsed parameters, or the number of an error message."""
-    what = (call.text("@interval") or "").lower()
-    slots = [
-        (call.text(name) or "").lower()
-        for name in ("@section", "@applmon", "@filter", "@dumpcounters", "@option")
-    ]
+    what, *slots = (value.rstrip(" ").lower() for value in arguments.values())
     options = {slot for slot in slots if slot in ("clear", "noclear")}
     section = slots[0] if slots[0] not in ("", "clear", "noclear") else None
     interval = _INTERVAL.fullmatch(what)
@@ -101,7 +102,7 @@ def _read(call: ProcedureCall, desk: _Desk) -> _Request | int:
     if interval:
         hours, minutes, rest = map(int, interval.groups())
         seconds = hours * 3600 + minutes * 60 + rest
-    clears = "clear" in options or (not options and call.server.version.startswith(_CLEARING_VERSIONS))
+    clears = "clear" in options or (not options and version.startswith(_CLEARING_VERSIONS))
     return _Request(seconds, section, clears, begins)
 
 
@@ -117,26 +118,3 @@ def _rejection(desk: _Desk, what: str, interval: bool, options: set[str], sectio
     if desk.busy:
         return 17197
     return 19374 if what == "end_sample" and desk.begun is None else None
-
-
-def _report(
-    call: ProcedureCall, request: _Request, start: Snapshot, cleared: datetime | None
-) -> Iterator[Result]:
-    growth = Growth(start, take(call.server))
-    sample = collect(
-        growth,
-        server=call.server.name,
-        version=call.server.version,
-        banner=call.session.profile.banner,
-        interval_s=request.seconds if request.seconds is not None else growth.elapsed_ms // 1000,
-        cleared=cleared,
-    )
-    for line in write(sample, request.section).lines:
-        yield print_line(line)
-
-
-_PARAMETERS = (
-    "@interval char(12) = null, @section char(80) = null, @applmon varchar(30) = null, @filter varchar(255) = null, "
-    "@dumpcounters varchar(30) = null, @option varchar(30) = null"
-)
-SYSMON = SystemProcedure(_NAME, Parser(tokenize(_PARAMETERS)).parameters(), sp_sysmon, "sa_role")

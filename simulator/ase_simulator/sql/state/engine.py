@@ -123,7 +123,6 @@ class EmbeddedEngine:
         self.run(f"CREATE TABLE {name} ({', '.join(columns)})")
 
     def new_name(self) -> str:
-        """A name that no table has yet."""
         self._named += 1
         return f"stored{self._named}"
 

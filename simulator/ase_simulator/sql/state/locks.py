@@ -42,11 +42,9 @@ class Locks:
         self._released = asyncio.Event()
 
     def add(self, locker: Locker) -> None:
-        """A session begins."""
         self._lockers[locker.spid] = locker
 
     def remove(self, spid: int) -> None:
-        """A session is over."""
         if spid in self._lockers:
             self.release(self._lockers[spid])
             del self._lockers[spid]

@@ -14,14 +14,10 @@ from ase_simulator.sql.state.tables import ClientTables
 class Killable(Protocol):
     """A session that KILL can end."""
 
-    def kill(self) -> None:
-        """End the session."""
-        ...
+    def kill(self) -> None: ...
 
     @property
-    def database(self) -> str:
-        """The database it is in."""
-        ...
+    def database(self) -> str: ...
 
 
 @dataclass(slots=True)

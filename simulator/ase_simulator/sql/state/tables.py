@@ -32,17 +32,14 @@ class ClientTable:
 
     @property
     def name(self) -> str:
-        """Its name without database and owner."""
         return self.table.name
 
     @property
     def columns(self) -> list[tuple[str, Type]]:
-        """Its columns with their types, in their order."""
         return [(column.name, column.type) for column in self.table.columns]
 
     @property
     def not_null(self) -> frozenset[str]:
-        """Columns that are never NULL."""
         return frozenset(column.name for column in self.table.columns if not column.nullable)
 
     def numbered_indexes(self) -> Iterator[tuple[int, Index]]:
@@ -56,7 +53,6 @@ class ClientTable:
 def definition(
     database: str, name: str, columns: Sequence[tuple[str, Type]], not_null: frozenset[str]
 ) -> TableDefinition:
-    """The definition of a client's table."""
     definitions = [
         ColumnDefinition(column, type_, nullable=column not in not_null) for column, type_ in columns
     ]
@@ -71,11 +67,9 @@ class ClientTables:
         self._next = _FIRST_NUMBER
 
     def find(self, database: str, name: str) -> ClientTable | None:
-        """The table of that name in a database."""
         return self.by_name.get((database, name))
 
     def in_database(self, database: str) -> list[ClientTable]:
-        """All tables of a database."""
         return [table for (place, _), table in self.by_name.items() if place == database]
 
     def new_number(self) -> int:

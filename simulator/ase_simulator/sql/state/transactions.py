@@ -17,7 +17,6 @@ class Transactions:
         self._locks = locks
         self._locker = locker
         self._undo: list[Action] = []
-        self._at_commit: list[Action] = []
 
     def settle(self) -> None:
         """Call before each statement: the end of a transaction is the state of one statement."""
@@ -37,13 +36,10 @@ class Transactions:
         if self.depth == 1:
             self.state = TransactionState.SUCCEEDED
             self._locker.state.transactions += 1
-            for action in self._at_commit:
-                action()
             self._end()
         self.depth = max(self.depth - 1, 0)
 
     def rollback(self) -> None:
-        """Roll back all transactions."""
         if not self.depth:
             return
         while self._undo:
@@ -53,14 +49,10 @@ class Transactions:
         self._locker.state.rollbacks += 1
         self._end()
 
-    def record(self, undo: Action, at_commit: Action | None = None) -> None:
-        """Remember how to undo a change that was made, and what only a commit does."""
+    def record(self, undo: Action) -> None:
+        """Remember how to undo a change that was made."""
         if self.depth:
             self._undo.append(undo)
-            if at_commit is not None:
-                self._at_commit.append(at_commit)
-        elif at_commit is not None:
-            at_commit()
 
     def end_statement(self) -> None:
         """A statement that is no part of a transaction gives up its locks."""
@@ -68,6 +60,6 @@ class Transactions:
             self._locks.release(self._locker)
 
     def _end(self) -> None:
-        self._undo, self._at_commit = [], []
+        self._undo = []
         self._locker.state.transaction, self._locker.state.began = "", None
         self._locks.release(self._locker)

@@ -1,7 +1,7 @@
 """Parses SELECT with sqlglot, after rewriting what sqlglot would not parse as ASE does.
 
 Every name is bracketed, every function gets the prefix `f_` (so that sqlglot normalises none of them),
-variables, typed literals and types become function calls, hints and `at isolation` are dropped.
+variables, typed literals and types become function calls, `at isolation` is dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -172,7 +172,9 @@ class Respelling:
             self._emit(token, PREFIX + word)
         elif word in QUERY_WORDS and not self._names_something():
             self._emit(token, word.upper())
-        elif self._follows("(") and not self._after_table_word() and not self._names_a_table():
+        elif self._follows("(") and not self._after_bracket():
+            if self._tokens[self._at + 1].is_word(*_HINTS):
+                raise NotSimulatedError("hints of queries")
             self._emit(token, PREFIX + word)
         elif word == "user" and not self._follows("."):
             self._emit(token, f"{PREFIX}user_name()")
@@ -184,16 +186,8 @@ class Respelling:
         before = self._tokens[self._at - 2] if self._at >= 2 else None
         return before is not None and before.is_operator(".")
 
-    def _after_table_word(self) -> bool:
-        """`from t (index i)`: a bracket after a table's name holds hints, not arguments."""
-        before = self._tokens[self._at - 2] if self._at >= 2 else None
-        return before is not None and (before.is_operator(".") or before.is_word("from", "join"))
-
-    def _names_a_table(self) -> bool:
-        """`t (index 0)`, `(select …) a(name)`: brackets after an alias hold hints or column names."""
-        after = self._tokens[self._at + 1] if self._at + 1 < len(self._tokens) else None
-        if after is not None and after.is_word(*_HINTS):
-            return True
+    def _after_bracket(self) -> bool:
+        """`(select …) a(name)`: brackets after an alias hold names of columns."""
         before = [
             token for token in self._tokens[max(self._at - 3, 0) : self._at - 1] if not token.is_word("as")
         ]
@@ -227,24 +221,7 @@ class Respelling:
             return True
         if word == "compute" or (word == "for" and following and following.is_word("xml")):
             raise NotSimulatedError("COMPUTE" if word == "compute" else "FOR XML")
-        if word in _HINTS and self._inside_hint():
-            self._drop_hint()
-            return True
         return False
-
-    def _inside_hint(self) -> bool:
-        if not (self._at and self._tokens[self._at - 1].is_operator("(")):
-            return False
-        before = self._tokens[self._at - 2] if self._at >= 2 else None
-        return before is not None and before.is_identifier and not before.is_word(*QUERY_WORDS)
-
-    def _drop_hint(self) -> None:
-        while self._out[-1].strip() != "(":
-            self._out.pop()
-        self._length -= len(self._out.pop())
-        while self._at < len(self._tokens) and not self._tokens[self._at].is_operator(")"):
-            self._at += 1
-        self._at += 1
 
     def _conversion(self, token: Token, word: str) -> None:
         """`convert(type, x[, style])` and `cast(x as type)` -> f_convert('type', x[, style])."""

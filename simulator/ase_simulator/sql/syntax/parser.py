@@ -62,7 +62,6 @@ class Parser(TokenStream):
         return found
 
     def statement(self) -> ast.Statement:
-        """One statement."""
         while self._take_operator(";"):
             pass
         if self._done:
@@ -84,11 +83,9 @@ class Parser(TokenStream):
             return ast.NotSimulated(token.line, refused.what)
 
     def parameters(self) -> list[ast.VariableSpec]:
-        """The parameters of a procedure."""
         return self._variables()
 
     def procedure(self) -> ast.Procedure:
-        """The name, parameters and body of `create procedure`."""
         self._expect("create")
         self._expect("procedure")
         name = self._identifier()
@@ -396,7 +393,6 @@ class Parser(TokenStream):
 
 
 def word_token(text: str, line: int) -> Token:
-    """A generated keyword or name."""
     return Token(Kind.WORD, text, line, 0, 0)
 
 

@@ -1,6 +1,7 @@
 """convert() and cast() between all types, with ASE's styles and errors."""
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import cache
@@ -11,6 +12,7 @@ from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.types.rules import BINARIES, INTEGERS, MOMENTS, RANGES, STRINGS
 from ase_simulator.sql.types.values import (
     DAY,
+    EPOCH,
     WIDE,
     EngineValue,
     bounded,
@@ -20,8 +22,6 @@ from ase_simulator.sql.types.values import (
     scaled,
     tick,
 )
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def _styles() -> dict[int, str]:
@@ -201,78 +201,52 @@ def _to_moment(source: Type, target: Type, value: EngineValue, how: str) -> int:
     return found
 
 
-_TIME = re.compile(
-    r"(?P<h>\d{1,2})(?::(?P<m>\d{1,2})(?::(?P<s>\d{1,2})(?:[:.](?P<f>\d{1,6}))?)?)?\s*(?P<p>[AaPp][Mm])?$"
+_CLOCK = re.compile(
+    r"(?:^|[\sT])(\d{1,2}:\d{1,2}(?::\d{1,2}(?:[:.]\d{1,6})?)?\s*(?:[AP]M)?|\d{1,2}\s*[AP]M)$", re.IGNORECASE
 )
+_CLOCK_FORMATS = tuple(
+    f"{hour}{rest}" for hour in ("%H", "%I") for rest in (":%M", ":%M:%S", ":%M:%S.%f", "")
+)
+# Two digits of a year below 50 are of this century. A month alone has its first day.
+_DAY_FORMATS = (
+    "%Y%m%d", "%y%m%d", "%Y", "%b %d %Y", "%b %d %y", "%d %b %Y", "%d %b %y", "%Y %b %d", "%b %Y", "%Y %b",
+    "%m/%d/%Y", "%m/%d/%y", "%Y/%m/%d",
+)  # fmt: skip
+_LENGTHS = {"%Y%m%d": 8, "%y%m%d": 6, "%Y": 4}
 
 
 def parse_moment(text: str) -> int | None:
     """Parses a date string in any of ASE's formats: microseconds since 1900-01-01, or None."""
     text = text.strip()
-    if not text:
-        return 0
     clock = 0
-    at = re.search(
-        r"(?:^|[\sT])(\d{1,2}:\d{1,2}(?::\d{1,2}(?:[:.]\d{1,6})?)?\s*(?:[AaPp][Mm])?|\d{1,2}\s*[AaPp][Mm])$",
-        text,
-    )
-    if at:
-        parsed = _clock(at[1])
-        if parsed is None:
+    if at := _CLOCK.search(text):
+        found = _clock(at[1])
+        if found is None:
             return None
-        clock, text = parsed, text[: at.start()].strip()
-    day = _day(text) if text else datetime(1900, 1, 1)
+        clock, text = found, text[: at.start()].strip()
+    day = _day(text) if text else EPOCH
     return None if day is None else microseconds(day) + clock
 
 
 def _clock(text: str) -> int | None:
-    found = _TIME.match(text)
-    if found is None:
-        return None
-    hour, minute, second = int(found["h"]), int(found["m"] or 0), int(found["s"] or 0)
-    if found["p"]:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if found["p"].lower() == "pm" else 0)
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    fraction = found["f"] or ""
-    colon = f":{fraction}" in text and fraction
-    micro = int(fraction) * 1000 if colon and len(fraction) <= 3 else int((fraction or "0").ljust(6, "0"))
-    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micro
+    """Microseconds since midnight. A fraction behind a colon is in milliseconds."""
+    text = re.sub(
+        r"^((?:\d+:){2}\d+):(\d+)", lambda m: f"{m[1]}.{m[2].zfill(3)}", text.upper().replace(" ", "")
+    )
+    for form in _CLOCK_FORMATS:
+        with suppress(ValueError):
+            return microseconds(datetime.strptime(text, form + "%p" if form.startswith("%I") else form)) % DAY
+    return None
 
 
 def _day(text: str) -> datetime | None:
-    lowered = text.lower().replace(",", " ")
-    try:
-        if re.fullmatch(r"\d{8}", lowered):
-            return datetime(int(lowered[:4]), int(lowered[4:6]), int(lowered[6:]))
-        if re.fullmatch(r"\d{6}", lowered):
-            return datetime(_century(lowered[:2]), int(lowered[2:4]), int(lowered[4:]))
-        if re.fullmatch(r"\d{4}", lowered):
-            return datetime(int(lowered), 1, 1)
-        month = next((i + 1 for i, name in enumerate(_MONTHS) if name in lowered), None)
-        numbers = re.findall(r"\d+", lowered)
-        if month is not None:
-            year_first = len(numbers) == 2 and len(numbers[0]) == 4
-            day, year = (numbers[1], numbers[0]) if year_first else [*numbers, "1", "1900"][:2]
-            if len(numbers) == 1 and len(numbers[0]) == 4:
-                day, year = "1", numbers[0]
-            return datetime(_century(year), month, int(day))
-        if len(numbers) != 3 or not re.fullmatch(r"\d+[-/.]\d+[-/.]\d+", lowered):
-            return None
-        if len(numbers[0]) == 4:
-            return datetime(int(numbers[0]), int(numbers[1]), int(numbers[2]))
-        return datetime(_century(numbers[2]), int(numbers[0]), int(numbers[1]))
-    except ValueError:
-        return None
-
-
-def _century(text: str) -> int:
-    year = int(text)
-    if len(text) > 2:
-        return year
-    return 2000 + year if year < 50 else 1900 + year
+    text = " ".join(re.sub(r"([a-z]{3})[a-z]*", r"\1", text.lower().replace(",", " ")).split())
+    for form in _DAY_FORMATS:
+        with suppress(ValueError):
+            if len(text) == _LENGTHS.get(form, len(text)):
+                day = datetime.strptime(re.sub(r"[-.]", "/", text), form)
+                return day.replace(year=day.year - 100) if "%y" in form and day.year >= 2050 else day
+    return None
 
 
 # -- to binary ------------------------------------------------------------------------------------------

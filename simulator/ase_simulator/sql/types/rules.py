@@ -50,7 +50,6 @@ def numeric(precision: int, scale: int) -> Type:
 
 
 def is_number(type_: Type | None) -> bool:
-    """Whether it is a numeric type."""
     return type_ is not None and type_.name in _RANK
 
 

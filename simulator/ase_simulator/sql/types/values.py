@@ -22,7 +22,6 @@ _TICK = 10_000 / 3  # datetime counts in 1/300 s
 
 
 def microseconds(moment: datetime) -> int:
-    """Microseconds since 1900-01-01."""
     span = moment - EPOCH
     return span.days * DAY + span.seconds * 1_000_000 + span.microseconds
 
