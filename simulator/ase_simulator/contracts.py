@@ -142,7 +142,7 @@ class CacheChange(TypedDict, total=False):
     """Settings of a named cache that change."""
 
     size_kb: int | None
-    cache_type: str | None
+    type: str | None
     strategy: str | None
     partitions: int | None
 

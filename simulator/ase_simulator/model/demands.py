@@ -65,7 +65,7 @@ def cache_demands(
         entry, demand = table.object, found[name]
         reads = units["logical_reads"] * entry.reads / total_reads
         claim = entry.reads / (sum(t.object.reads for t, n in placed if n == name) or 1.0)
-        cached = min(caches.size_kb(name) * claim / (entry.size_mb * 1024), 1.0)
+        cached = min(caches.run[name].size_kb * claim / (entry.size_mb * 1024), 1.0)
         misses = reads * entry.cold * (1.0 - cached)
         demand.searches += reads
         demand.physical_reads += misses

@@ -191,7 +191,7 @@ def _object_rates(
         reads, misses = demands[name].objects[table.position]
         written = entry.writes / total_writes
         physical = misses * flows["transaction"]
-        prefetched = physical * caches.apf_share(name)
+        prefetched = physical * caches.run[name].apf_share
         data, log = workload.write_shares(entry)
         writes = flows["data_writes"] * data + flows["log_writes"] * log
         logical = reads * flows["transaction"]
@@ -205,7 +205,7 @@ def _object_rates(
             flows["row_locks"] * share,
             flows["lock_waits"] * written,
             flows["statements"] * share,
-            physical - prefetched + prefetched * caches.apf_pages(name),
+            physical - prefetched + prefetched * (max(caches.run[name].pools) // caches.page_kb),
             physical * workload.read_ms,
         )
     return rates

@@ -1,8 +1,10 @@
 """sp_configure: the options, their present values, and ASE's validation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from ase_simulator.contracts import Option, ServerError
 from ase_simulator.model.workload import DEFAULTS
@@ -20,7 +22,7 @@ class OptionEntry:
 
     option: Option
     read_only: bool
-    since: str
+    since: str = "0.0"
 
 
 @cache
@@ -28,36 +30,29 @@ def catalogue() -> tuple[OptionEntry, ...]:
     """All options of all versions, with their defaults."""
     text = resources.files("ase_simulator.model").joinpath("options.yaml").read_text("utf-8")
     sections = load_yaml(text).items()
-    return tuple(_entry(section, *row) for section, rows in sections for row in rows)
+    return tuple(_entry(section, row) for section, rows in sections for row in rows)
 
 
-def _entry(
-    section: str,
-    number: int,
-    name: str,
-    unit: str,
-    kind: str,
-    default: int | str,
-    minimum: int | None,
-    maximum: int | None,
-    since: str = "0.0",
-) -> OptionEntry:
+def _entry(section: str, row: Sequence[Any]) -> OptionEntry:
+    number, name, unit, kind, default, minimum, maximum, *since = row
     value, text = (0, default) if isinstance(default, str) else (default, "")
+    greatest = _LIMIT if maximum is None else maximum
+    memory = _memory(name, value)
     option = Option(
-        number=number,
-        name=name,
-        section=section,
-        unit=unit,
-        static=kind == "static",
-        minimum=minimum or 0,
-        maximum=_LIMIT if maximum is None else maximum,
-        default=value,
-        configured=value,
-        run=value,
-        text=text,
-        memory_used=_memory(name, value),
+        number,
+        name,
+        section,
+        unit,
+        kind == "static",
+        minimum or 0,
+        greatest,
+        value,
+        value,
+        value,
+        memory,
+        text,
     )
-    return OptionEntry(option, kind == "read-only", since)
+    return OptionEntry(option, kind == "read-only", *since)
 
 
 def _memory(name: str, configured: int) -> int:

@@ -33,19 +33,19 @@ class Process:
 
     spid: int
     kpid: int
-    login: str
-    suid: int
-    host: str
-    program: str
-    address: str
-    database: str
-    database_id: int
     command: str
     status: str
     wait_event: int
     waiting_s: int
     engine: int
     since: float
+    login: str = ""
+    suid: int = 0
+    host: str = ""
+    program: str = ""
+    address: str = ""
+    database: str = "master"
+    database_id: int = 1
     user: int = -1
     blocked_by: int = 0
     table: WorkloadTable | None = None
@@ -79,13 +79,6 @@ def _system(world: World) -> Iterator[Process]:
         yield Process(
             spid=spid,
             kpid=_FIRST_SYSTEM_KPID + spid,
-            login="",
-            suid=0,
-            host="",
-            program="",
-            address="",
-            database="master",
-            database_id=1,
             command=command,
             status="sleeping",
             wait_event=event,

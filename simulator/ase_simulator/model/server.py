@@ -19,7 +19,7 @@ class SimulatedServer:
     """
 
     def __init__(self, world: World, timeline: Timeline) -> None:
-        self.world = world
+        self._world = world
         self.faults = Faults()
         self._timeline = timeline
         self._running = True
@@ -27,13 +27,19 @@ class SimulatedServer:
         self._settle()
 
     @property
+    def world(self) -> World:
+        """The world as of now."""
+        self._settle()
+        return self._world
+
+    @property
     def name(self) -> str:
-        return self.world.name
+        return self._world.name
 
     @property
     def version(self) -> str:
         """Key of the version profile."""
-        return self.world.version
+        return self._world.version
 
     @property
     def running(self) -> bool:
@@ -44,30 +50,28 @@ class SimulatedServer:
     @property
     def locked_logins(self) -> frozenset[str]:
         """Logins that the scenario keeps locked now."""
-        self._settle()
         return self.world.locked
 
     def now(self) -> datetime:
         """Simulated wall clock, UTC, naive."""
-        return self.world.clock.utc(self.world.clock.seconds())
+        return self._world.clock.utc(self._world.clock.seconds())
 
     def local_now(self) -> datetime:
         """Simulated wall clock in the server's time zone, naive."""
-        return self.world.clock.date(self.world.clock.seconds())
+        return self._world.clock.date(self._world.clock.seconds())
 
     async def sleep(self, seconds: float) -> None:
-        await self.world.clock.sleep(seconds)
+        await self._world.clock.sleep(seconds)
 
     async def play(self) -> None:
         """Start each step of the timeline on time, even without requests. Returns after the last."""
         while (start := self._timeline.next_start()) is not None:
-            await self.world.clock.sleep(start - self.world.clock.seconds())
+            await self._world.clock.sleep(start - self._world.clock.seconds())
             self._settle()
 
     def boot_time(self) -> datetime:
         """When it started, in its time zone."""
-        self._settle()
-        return self.world.date(self.world.started)
+        return self.world.date(self._world.started)
 
     def on_drop(self, callback: Callable[[], None]) -> None:
         """Call back whenever all connections are to be dropped: restart, shutdown, a scripted drop."""
@@ -77,21 +81,17 @@ class SimulatedServer:
         """Rows of a table as of now; tables that it does not know have none. columns: those that the caller reads."""
         if name not in TABLES:
             return []
-        self._settle()
         return list(TABLES[name](self.world, columns))
 
     def options(self) -> Sequence[Option]:
-        self._settle()
-        return self.world.options.all(self.world.caches.total_kb())
+        return self.world.options.all(self._world.caches.total_kb())
 
     def run_value(self, option: str, default: int = 0) -> int:
         """The run value of a configuration option; default where this version lacks it."""
-        self._settle()
         return self.world.options.run(option, default)
 
     def set_option(self, name: str, value: int | str, login: str) -> Option:
         """sp_configure: name may be any part that only one option has. Raises ServerError."""
-        self._settle()
         world = self.world
         before = world.options.find(name)
         option = world.options.set(name, value, world.caches.total_kb())
@@ -106,28 +106,24 @@ class SimulatedServer:
 
     def configure_cache(self, name: str, **change: Unpack[CacheChange]) -> None:
         """sp_cacheconfig. Raises ServerError."""
-        self._settle()
         self.world.caches.configure(name, **change)
-        self.world.changed()
+        self._world.changed()
 
     def configure_pool(self, cache: str, io_size_kb: int, size_kb: int) -> None:
-        self._settle()
         self.world.caches.configure_pool(cache, io_size_kb, size_kb)
-        self.world.changed()
+        self._world.changed()
 
     def bind_cache(self, cache: str | None, database: str, object_name: str | None = None) -> None:
         """sp_bindcache and sp_unbindcache. Raises ServerError."""
-        self._settle()
-        if database not in self.world.inventory.databases:
+        if database not in self._world.inventory.databases:
             raise ServerError(
                 911, f"Attempt to locate entry in sysdatabases for database '{database}' failed.", 11
             )
         self.world.caches.bind(cache, database, object_name)
-        self.world.changed()
+        self._world.changed()
 
     def set_engine(self, engine: int, online: bool) -> None:
         """sp_engine. Raises ServerError."""
-        self._settle()
         world = self.world
         if not 0 <= engine < world.options.run("max online engines"):
             raise ServerError(18685, f"Engine {engine} is not a valid engine number for this server.")
@@ -155,25 +151,24 @@ class SimulatedServer:
         self._shutdown()
 
     def attach(self, request: LoginRequest) -> int:
-        self._settle()
-        return self.world.sessions.attach(request, self.world.seconds)
+        return self.world.sessions.attach(request, self._world.seconds)
 
     def client(self, spid: int) -> ClientState:
-        return self.world.sessions.state(spid)
+        return self._world.sessions.state(spid)
 
     def detach(self, spid: int) -> None:
-        self.world.sessions.detach(spid)
+        self._world.sessions.detach(spid)
 
     def account(self, spid: int, *, statements: int = 0, rows: int = 0, cpu_ms: float = 0.0) -> None:
-        self.world.sessions.account(spid, statements, rows, cpu_ms)
+        self._world.sessions.account(spid, statements, rows, cpu_ms)
 
     def advance(self, seconds: float) -> None:
         """Move simulated time forward by hand."""
-        self.world.clock.advance(seconds)
+        self._world.clock.advance(seconds)
         self._settle()
 
     def _settle(self) -> None:
-        self._timeline.move(self.world, self.world.clock.seconds(), self._begin)
+        self._timeline.move(self._world, self._world.clock.seconds(), self._begin)
 
     def _begin(self, step: StepSettings) -> None:
         for event in step.events:
@@ -190,23 +185,23 @@ class SimulatedServer:
             self.faults.refuse = True
 
     def _restart(self, wrap_in: float | None = None) -> None:
-        self.world.restart(wrap_in)
+        self._world.restart(wrap_in)
         self._running = True
         self.faults.refuse = False
         self._drop()
 
     def _shutdown(self) -> None:
-        self.world.log.write(self.world.seconds, "ASE is terminating this process.")
+        self._world.log.write(self._world.seconds, "ASE is terminating this process.")
         self._running = False
         self.faults.refuse = True
         self._drop()
 
     def _clear(self) -> None:
-        world = self.world
+        world = self._world
         world.cleared = world.seconds
         world.at_clear = monitor_values(world)
 
     def _drop(self) -> None:
-        self.world.sessions.drop()
+        self._world.sessions.drop()
         for callback in self._on_drop:
             callback()

@@ -1,11 +1,11 @@
 """The steps of a scenario, applied one after the other as time passes."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
-from ase_simulator.contracts import ServerError
+from ase_simulator.contracts import CacheChange, ServerError
 from ase_simulator.faults import Faults, NotNegative
 from ase_simulator.model.database_states import DATABASE_STATES, DatabaseState
 from ase_simulator.model.workload import Effect, Positive, Share, Strict, Workload
@@ -140,12 +140,6 @@ def changed_workload(workload: Workload, step: StepSettings) -> Workload:
 
 
 def apply_cache(world: World, name: str, settings: CacheSettings) -> None:
-    world.caches.configure(
-        name,
-        size_kb=settings.size_kb,
-        cache_type=settings.type,
-        strategy=settings.strategy,
-        partitions=settings.partitions,
-    )
+    world.caches.configure(name, **cast(CacheChange, settings.model_dump(exclude={"pools"})))
     for io_size, size in settings.pools.items():
         world.caches.configure_pool(name, io_size, size)

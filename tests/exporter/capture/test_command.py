@@ -78,7 +78,7 @@ def test_a_server_that_is_not_there_gives_one_line(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([__file__], f"--replay {__file__}: expected a gzip file"),
+        ([__file__], f"--replay {__file__}: not a capture: expected a complete gzip file"),
         (
             [str(EXAMPLE), "--version=16.0 SP04"],
             "--replay: the answers are those of the capture: expected no --version",

@@ -58,7 +58,7 @@ def test_partitions_type_and_strategy_of_a_cache_wait_for_the_restart(server: Si
 def test_a_lockless_cache_counts_compare_and_swap_instead_of_spinlock_grabs(server: SimulatedServer) -> None:
     cache = "default data cache"
     before = contention(server, 60, [cache])[cache]
-    server.configure_cache(cache, cache_type="lockless")
+    server.configure_cache(cache, type="lockless")
     server.restart()
     after = contention(server, 60, [cache])[cache]
     row = _cache(server, cache)
@@ -87,7 +87,7 @@ REJECTED: dict[str, tuple[str, dict[str, Any]]] = {
     "the default cache away": ("configure_cache", {"name": "default data cache", "size_kb": 0}),
     "partitions": ("configure_cache", {"name": "default data cache", "partitions": 3}),
     "strategy": ("configure_cache", {"name": "default data cache", "strategy": "most recent"}),
-    "type": ("configure_cache", {"name": "default data cache", "cache_type": "magic"}),
+    "type": ("configure_cache", {"name": "default data cache", "type": "magic"}),
     "a bound cache away": ("configure_cache", {"name": "log cache", "size_kb": 0}),
     "a pool of no cache": ("configure_pool", {"cache": "no cache", "io_size_kb": 32, "size_kb": 1024}),
     "size of I/O": ("configure_pool", {"cache": "default data cache", "io_size_kb": 7, "size_kb": 1024}),

@@ -37,7 +37,7 @@ def entered(client: Client) -> int:
     found = [
         client.errors("use payroll") or [0],
         client.errors("select * from payroll..sysobjects") or [0],
-        client.errors("exec payroll..sp_helpsegment") or [0],
+        client.errors("exec payroll..sp_spaceused") or [0],
     ]
     client.errors("use master")
     ((number,), *others) = found

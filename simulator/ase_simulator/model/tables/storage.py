@@ -24,7 +24,7 @@ def caches(world: World) -> Iterator[Names]:
     """Each named cache as it runs and as it is configured; count: its counters."""
     for cache in world.caches.all():
         count = dict(zip(CACHE_COLUMNS, world.counters.caches[cache.name].tolist(), strict=True))
-        yield {"cache": cache, "count": count, "configured": world.caches.configured(cache.name)}
+        yield {"cache": cache, "count": count, "configured": world.caches.start[cache.name]}
 
 
 def pools(world: World) -> Iterator[Names]:

@@ -1,10 +1,11 @@
-"""DBCC, GRANT, REVOKE, SHUTDOWN, KILL, CREATE LOGIN and other statements known by their first words."""
+"""USE, SET, transactions, DBCC, GRANT, KILL, CREATE LOGIN and other statements known by their first words."""
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ase_simulator.results import Disconnect, Message, Result
+from ase_simulator.results import Disconnect, Ended, EnvChange, Message, Result
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import NotSimulatedError, SqlError, refusal
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, message, refusal
+from ase_simulator.sql.execute import set_options
 from ase_simulator.sql.logins import ROLES, Login, change_role
 
 DbccCommand = Callable[[Context, Sequence[str]], Iterator[Result]]
@@ -30,8 +31,13 @@ def dbcc(name: str, *roles: str) -> Callable[[DbccCommand], DbccCommand]:
     return register
 
 
-def run_dbcc(session: Context, name: str, arguments: Sequence[str]) -> Iterator[Result]:
-    """One DBCC statement; raises SqlError 10353, 2526."""
+def _dbcc(session: Context, words: Sequence[str]) -> Iterator[Result]:
+    """Raises SqlError 10353, 2526."""
+    session.activity.command = "DBCC"
+    name, arguments = (
+        words[1].lower() if len(words) > 1 else "",
+        [word for word in words[2:] if word not in "()"],
+    )
     if name not in DBCC:
         raise refusal("dbcc", name, SqlError(2526, name))
     roles, run = DBCC[name]
@@ -158,6 +164,31 @@ def _set_login(session: Context, login: Login, words: Sequence[str]) -> None:
             setattr(login, _LOGIN_OPTIONS[name], value)
 
 
+def _use(session: Context, words: Sequence[str]) -> Iterator[Result]:
+    if len(words) != 2:
+        raise SqlError(102, words[-1])
+    session.enter(words[1])
+    old, session.names.database = session.database, words[1]
+    yield EnvChange("database", session.database, old)
+    yield message(5701, session.database)
+
+
+def _set(session: Context, words: Sequence[str]) -> Iterator[Result]:
+    yield from set_options.apply(session, words[1:])
+    yield Ended()
+
+
+def _transaction(session: Context, words: Sequence[str]) -> Iterator[Result]:
+    action = words[0].lower()
+    if action == "begin":
+        session.transactions.begin(words[2] if len(words) > 2 else "")
+    elif action == "commit":
+        session.transactions.commit()
+    else:
+        session.transactions.rollback()
+    yield Ended()
+
+
 def _administration(session: Context, words: Sequence[str]) -> Iterator[Result]:
     """CHECKPOINT, RECONFIGURE and UPDATE STATISTICS: the model shows nothing of what they change."""
     if not {"sa_role", "oper_role"} & set(session.roles):
@@ -166,6 +197,10 @@ def _administration(session: Context, words: Sequence[str]) -> Iterator[Result]:
 
 
 _COMMANDS: dict[str, Callable[[Context, Sequence[str]], Iterator[Result]]] = {
+    "use": _use,
+    "set": _set,
+    "dbcc": _dbcc,
+    **dict.fromkeys(("begin", "commit", "rollback"), _transaction),
     "grant": _grant,
     "revoke": _grant,
     "shutdown": _shutdown,

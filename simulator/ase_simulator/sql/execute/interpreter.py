@@ -3,17 +3,16 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ase_simulator.contracts import ServerError
-from ase_simulator.results import Affected, Disconnect, Ended, EnvChange, Message, Result, ReturnStatus, Type
+from ase_simulator.results import Affected, Disconnect, Ended, Message, Result, ReturnStatus, Type
 from ase_simulator.sql.compile.compiler import Compiled
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import MESSAGES, NotSimulatedError, SqlError, message
 from ase_simulator.sql.execute import calls, commands, dml
-from ase_simulator.sql.execute import set_options as settings
 from ase_simulator.sql.execute.calls import BoundArgument, Outcome
 from ase_simulator.sql.execute.control import LeaveBatch, LeaveLoop
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, result_set, run_query
@@ -36,6 +35,10 @@ _CHAINING = (ast.Insert, ast.Update, ast.Delete)
 _ENDS_ONLY_STATEMENT = frozenset({
     201, 233, 241, 515, 911, 916, 2601, 2812, 3701, 8144, 8145, 10353, 11039, 12205, 17231,
 })  # fmt: skip
+
+
+# A stream of results, or what ends without one.
+Answer = AsyncIterator[Result] | Coroutine[Any, Any, None]
 
 
 class Interpreter:
@@ -89,19 +92,15 @@ class Interpreter:
         session = self.session
         session.names.refresh()
         session.transactions.settle()
-        handler = _HANDLERS[type(statement)]
-        if handler.command:
-            session.activity.command = handler.command
+        session.activity.command = _COMMANDS.get(type(statement), session.activity.command)
         if session.settings.chained and not session.trancount and _chains(statement):
             session.transactions.begin("", chained=True)
         try:
-            if handler.acts is not None:
-                await handler.acts(self, statement)
-                if handler.ends:
-                    yield Ended()
-            if handler.answers is None:
+            answer = _HANDLERS[type(statement)](self, statement)
+            if isinstance(answer, Coroutine):
+                await answer
                 return
-            async for result in handler.answers(self, statement):
+            async for result in answer:
                 if isinstance(result, Message) and result.severity > _MAX_INFORMATION_SEVERITY:
                     session.error = result.number
                 yield result
@@ -156,13 +155,6 @@ class Interpreter:
     async def _refuse(self, statement: ast.NotSimulated) -> None:
         raise NotSimulatedError(statement.what)
 
-    async def _use(self, statement: ast.Use) -> AsyncIterator[Result]:
-        session = self.session
-        session.enter(statement.database)
-        old, session.names.database = session.database, statement.database
-        yield EnvChange("database", session.database, old)
-        yield message(5701, session.database)
-
     async def _declare(self, statement: ast.Declare) -> None:
         for variable in statement.variables:
             self.session.frame.declare(variable.name, variable.type)
@@ -174,20 +166,6 @@ class Interpreter:
         for name, tokens in statement.assignments:
             source, value = await self.value(tokens)
             self.set_variable(name, source, value)
-
-    async def _set_option(self, statement: ast.SetOption) -> AsyncIterator[Result]:
-        for result in settings.apply(self.session, await self.filled(statement.words)):
-            yield result
-        yield Ended()
-
-    async def _transaction(self, statement: ast.Transaction) -> None:
-        transactions = self.session.transactions
-        if statement.action == "begin":
-            transactions.begin(statement.name)
-        elif statement.action == "commit":
-            transactions.commit()
-        else:
-            transactions.rollback()
 
     async def _change(self, statement: ast.Insert | ast.Update | ast.Delete) -> AsyncIterator[Result]:
         session = self.session
@@ -203,16 +181,13 @@ class Interpreter:
     def _affected(self, count: int) -> Result:
         return Ended() if self.session.settings.nocount else Affected(count)
 
-    async def _dbcc(self, statement: ast.Dbcc) -> AsyncIterator[Result]:
-        for result in commands.run_dbcc(self.session, statement.command, statement.arguments):
-            yield result
-
     async def _command(self, statement: ast.Command) -> AsyncIterator[Result]:
         for result in commands.run_command(self.session, await self.filled(statement.words)):
             yield result
 
-    async def _define(self, statement: ast.Statement) -> None:
+    async def _define(self, statement: ast.Statement) -> AsyncIterator[Result]:
         await dml.define(self.session, statement)
+        yield Ended()
 
     # -- control flow -----------------------------------------------------------------------------------
 
@@ -351,44 +326,32 @@ class _Counting:
             yield row
 
 
-@dataclass(frozen=True, slots=True)
-class _Handler:
-    """How a kind of statement runs.
-
-    answers: it yields results; acts: it yields none. command: what the process tables show meanwhile. ends: the client
-    hears of the end of a statement without results.
-    """
-
-    answers: Callable[[Interpreter, Any], AsyncIterator[Result]] | None = None
-    acts: Callable[[Interpreter, Any], Awaitable[None]] | None = None
-    command: str = ""
-    ends: bool = False
-
-
-_HANDLERS: dict[type[ast.Statement], _Handler] = {
-    ast.NotSimulated: _Handler(acts=Interpreter._refuse),
-    ast.Query: _Handler(Interpreter._query, command="SELECT"),
-    ast.Use: _Handler(Interpreter._use),
-    ast.Dbcc: _Handler(Interpreter._dbcc, command="DBCC"),
-    ast.Command: _Handler(Interpreter._command),
-    ast.Execute: _Handler(Interpreter._execute, command="EXECUTE"),
-    ast.Insert: _Handler(Interpreter._change, command="INSERT"),
-    ast.Update: _Handler(Interpreter._change, command="UPDATE"),
-    ast.Delete: _Handler(Interpreter._change, command="DELETE"),
-    ast.SetOption: _Handler(Interpreter._set_option),
-    ast.If: _Handler(Interpreter._if),
-    ast.While: _Handler(Interpreter._while),
-    ast.Block: _Handler(Interpreter._block),
-    ast.Print: _Handler(Interpreter._print),
-    ast.Raiserror: _Handler(Interpreter._raiserror),
-    ast.Declare: _Handler(acts=Interpreter._declare),
-    ast.Truncate: _Handler(acts=Interpreter._define, ends=True),
-    ast.CreateTable: _Handler(acts=Interpreter._define, command="CREATE TABLE", ends=True),
-    ast.CreateIndex: _Handler(acts=Interpreter._define, ends=True),
-    ast.DropTable: _Handler(acts=Interpreter._define, command="DROP TABLE", ends=True),
-    ast.SetVariables: _Handler(acts=Interpreter._set_variables),
-    ast.Transaction: _Handler(acts=Interpreter._transaction, ends=True),
-    ast.Leave: _Handler(acts=Interpreter._leave),
-    ast.Return: _Handler(acts=Interpreter._return),
-    ast.WaitFor: _Handler(acts=Interpreter._waitfor, command="WAITFOR"),
+_HANDLERS: dict[type[ast.Statement], Callable[[Interpreter, Any], Answer]] = {
+    ast.NotSimulated: Interpreter._refuse,
+    ast.Query: Interpreter._query,
+    ast.Command: Interpreter._command,
+    ast.Execute: Interpreter._execute,
+    **dict.fromkeys((ast.Insert, ast.Update, ast.Delete), Interpreter._change),
+    **dict.fromkeys((ast.Truncate, ast.CreateTable, ast.CreateIndex, ast.DropTable), Interpreter._define),
+    ast.If: Interpreter._if,
+    ast.While: Interpreter._while,
+    ast.Block: Interpreter._block,
+    ast.Leave: Interpreter._leave,
+    ast.Return: Interpreter._return,
+    ast.Print: Interpreter._print,
+    ast.Raiserror: Interpreter._raiserror,
+    ast.Declare: Interpreter._declare,
+    ast.SetVariables: Interpreter._set_variables,
+    ast.WaitFor: Interpreter._waitfor,
+}
+# What the process tables show meanwhile.
+_COMMANDS: dict[type[ast.Statement], str] = {
+    ast.Query: "SELECT",
+    ast.Execute: "EXECUTE",
+    ast.Insert: "INSERT",
+    ast.Update: "UPDATE",
+    ast.Delete: "DELETE",
+    ast.CreateTable: "CREATE TABLE",
+    ast.DropTable: "DROP TABLE",
+    ast.WaitFor: "WAITFOR",
 }

@@ -160,7 +160,7 @@ def _configure_cache(session: Context, name: str, *parameters: str | None) -> st
         elif lowered in ("strict", "relaxed"):
             settings["strategy"] = lowered
         elif lowered in _CACHE_TYPES:
-            settings["cache_type"] = lowered
+            settings["type"] = lowered
         elif (size := _kilobytes(session, word)) is not None:
             settings["size_kb"] = int(str(size))
         elif not lowered.startswith("instance "):

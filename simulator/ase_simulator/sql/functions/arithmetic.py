@@ -8,7 +8,7 @@ from typing import Any
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, null_of_null, same
-from ase_simulator.sql.types.rules import FLOAT, INT, RANGES, Typed, numeric
+from ase_simulator.sql.types.rules import INT, RANGES, Typed, numeric
 from ase_simulator.sql.types.values import WIDE, EngineValue, bounded, decimal_of, exact
 
 
@@ -101,18 +101,6 @@ def _of_whole(run: Callable[[Any], int]) -> Callable[[Any], EngineValue]:
     return lambda value: float(run(value)) if isinstance(value, float) else run(value)
 
 
-def _real(run: Callable[[Any], float]) -> Callable[[Any], EngineValue]:
-    """A function of real numbers; raises SqlError 3623 outside its domain."""
-
-    def checked(value: Any) -> EngineValue:
-        try:
-            return float(run(value))
-        except (ValueError, OverflowError):
-            raise SqlError(3623) from None
-
-    return checked
-
-
 def _whole(arguments: Sequence[Typed]) -> Type:
     """The argument's type without its decimal places."""
     type_ = arguments[0].type or INT
@@ -120,8 +108,5 @@ def _whole(arguments: Sequence[Typed]) -> Type:
 
 
 function("abs", "number", returns=same(), strict=True)(abs)
-function("sign", "number", returns=same(), strict=True)(lambda x: (x > 0) - (x < 0))
 function("floor", "number", returns=_whole, strict=True)(_of_whole(math.floor))
 function("ceiling", "number", returns=_whole, strict=True)(_of_whole(math.ceil))
-function("sqrt", "float", returns=FLOAT, strict=True)(_real(math.sqrt))
-function("log", "float", returns=FLOAT, strict=True)(_real(math.log))

@@ -20,21 +20,6 @@ def _db_name(session: Context, number: Any = -1) -> EngineValue:
     return next((name for name, known in session.names.databases().items() if known == number), None)
 
 
-@function("db_id", "string", returns=SMALLINT, optional=1, session=True)
-def _db_id(session: Context, name: Any = None) -> EngineValue:
-    return session.names.databases().get(session.database if name is None else name.rstrip(" "))
-
-
-@function("object_name", "int", "int", returns=LONG_NAME, optional=1, session=True, strict=True)
-def _object_name(session: Context, number: Any, database: Any = None) -> EngineValue:
-    return session.names.object_name(number, database)
-
-
-@function("object_id", "string", returns=INT, session=True, strict=True)
-def _object_id(session: Context, name: Any) -> EngineValue:
-    return session.names.object_id(name.rstrip(" "))
-
-
 @function("show_cached_text", "int", returns=_LONG_TEXT, session=True)
 def _show_cached_text(session: Context, number: Any) -> EngineValue:
     rows = session.names.snapshot.rows("monCachedStatement", "SSQLID", number)
@@ -45,16 +30,6 @@ def _show_cached_text(session: Context, number: Any) -> EngineValue:
 def _query_text(session: Context, spid: Any) -> EngineValue:
     lines = session.names.snapshot.rows("monProcessSQLText", "SPID", spid)
     return "".join(str(row.get("SQLText") or "") for row in lines) or None
-
-
-@function("curunreservedpgs", "int", "int", "int", returns=INT, session=True)
-def _curunreservedpgs(session: Context, database: Any, start: Any, _free: Any) -> EngineValue:
-    return free_pages(session.names.snapshot, database, start)
-
-
-@function("lct_admin", "string", "int", "int", "int", returns=INT, optional=2, session=True)
-def _lct_admin(session: Context, action: Any, database: Any, *_more: Any) -> EngineValue:
-    return log_pages(session.names.snapshot, action, database)
 
 
 def _object_pages(
@@ -69,29 +44,36 @@ for _name in ("reserved_pages", "data_pages", "used_pages"):
     )
 
 
-@function("suser_name", "int", returns=NAME, optional=1, session=True)
-def _suser_name(session: Context, number: Any = -1) -> EngineValue:
-    return session.names.login_name(None if number == -1 else number)
-
-
-@function("suser_id", "string", returns=INT, optional=1, session=True)
-def _suser_id(session: Context, name: Any = None) -> EngineValue:
-    return session.names.login_number(name)
-
-
-@function("show_role", returns=LONG_NAME, session=True)
-def _show_role(session: Context) -> EngineValue:
-    return " ".join(session.roles) or None
-
-
-@function("role_name", "int", returns=NAME, session=True)
-def _role_name(session: Context, number: Any) -> EngineValue:
-    return session.names.role_name(number)
-
-
 def _has_role(session: Context, role: Any, _option: Any = None) -> EngineValue:
     return int(role.rstrip(" ") in session.roles)
 
 
 function("proc_role", "string", returns=INT, session=True, strict=True)(_has_role)
 function("has_role", "string", "int", returns=INT, optional=1, session=True, strict=True)(_has_role)
+function("db_id", "string", returns=SMALLINT, optional=1, session=True)(
+    lambda session, name=None: session.names.databases().get(
+        session.database if name is None else name.rstrip(" ")
+    )
+)
+function("object_name", "int", "int", returns=LONG_NAME, optional=1, session=True, strict=True)(
+    lambda session, number, database=None: session.names.object_name(number, database)
+)
+function("object_id", "string", returns=INT, session=True, strict=True)(
+    lambda session, name: session.names.object_id(name.rstrip(" "))
+)
+function("curunreservedpgs", "int", "int", "int", returns=INT, session=True)(
+    lambda session, database, start, _free: free_pages(session.names.snapshot, database, start)
+)
+function("lct_admin", "string", "int", "int", "int", returns=INT, optional=2, session=True)(
+    lambda session, action, database, *_more: log_pages(session.names.snapshot, action, database)
+)
+function("suser_name", "int", returns=NAME, optional=1, session=True)(
+    lambda session, number=-1: session.names.login_name(None if number == -1 else number)
+)
+function("suser_id", "string", returns=INT, optional=1, session=True)(
+    lambda session, name=None: session.names.login_number(name)
+)
+function("show_role", returns=LONG_NAME, session=True)(lambda session: " ".join(session.roles) or None)
+function("role_name", "int", returns=NAME, session=True)(
+    lambda session, number: session.names.role_name(number)
+)

@@ -1,11 +1,4 @@
 -- System procedures in T-SQL, run by the simulator's own interpreter. `go` separates them.
-create procedure sp_tempdb @command varchar(30) = null, @name varchar(255) = null as
-select 'Tempdb Groups' = convert(varchar(30), 'default')
-select 'Database' = convert(varchar(30), 'tempdb'), GroupName = convert(varchar(30), 'default')
-select 'Login' = convert(varchar(30), null), Application = convert(varchar(30), null), 'Group' = convert(varchar(30), null),
-    'Database' = convert(varchar(30), null), Hardness = convert(varchar(10), null)
-where 1 = 2
-go
 -- Its body is Python.
 create procedure sp_sysmon @interval char(12) = null, @section char(80) = null, @applmon varchar(30) = null,
     @filter varchar(255) = null, @dumpcounters varchar(30) = null, @option varchar(30) = null
@@ -26,16 +19,6 @@ end
 select @done = simulate('change_user', 'add', @loginame)
 if @@error <> 0 return 1
 print 'New user added.'
-go
-create procedure sp_helpsegment @segname varchar(255) = null as
-select segment, name = convert(varchar(255), name), status from syssegments
-where name = isnull(@segname, name) order by segment
-go
-create procedure sp_transactions @option varchar(30) = null, @value varchar(255) = null as
-select xactkey, type = convert(varchar(11), 'Local'), coordinator = convert(varchar(10), 'None'), starttime,
-    state = convert(varchar(17), 'Begun'), connection = convert(varchar(9), 'Attached'), dbid = masterdbid, spid, loid,
-    failover = convert(varchar(26), 'Resident Tx'), srvname, namelen, xactname
-from master..systransactions
 go
 create procedure sp_who @loginame varchar(255) = null, @option varchar(255) = null as
 if @loginame is not null and @loginame like '%[^0-9]%' and suser_id(@loginame) is null
@@ -83,18 +66,6 @@ print 'QUERY PLAN FOR STATEMENT 1 (at line 1).'
 print 'STEP 1'
 select @line = 'The type of query is ' + upper(substring(@text, 1, charindex(' ', @text + ' ') - 1)) + '.'
 print @line
-go
-create procedure sp_helpdevice @devname varchar(255) = null as
-if @devname is not null and not exists (select 1 from master..sysdevices where name = @devname)
-begin
-    raiserror 17471
-    return 1
-end
-select device_name = convert(varchar(30), name), physical_name = convert(varchar(127), phyname),
-    description = convert(varchar(255), 'file system device, special, dsync off, directio on, physical disk, '
-        + ltrim(str((high - low + 1) * 2 / 1024.0, 20, 2)) + ' MB'),
-    status, cntrltype, vdevno, vpn_low = low, vpn_high = high
-from master..sysdevices where name = isnull(@devname, name) order by name
 go
 create procedure sp_helpdb @dbname varchar(255) = null, @order varchar(20) = null as
 if @dbname is not null and db_id(@dbname) is null

@@ -118,7 +118,7 @@ class Parser(TokenStream):
 
     def _begin(self, line: int) -> ast.Statement:
         if self._take(*_TRANSACTION):
-            return ast.Transaction(line, "begin", self._optional_name())
+            return self._named(line, 2)
         body: list[ast.Statement] = []
         while True:
             while self._take_operator(";"):
@@ -164,7 +164,9 @@ class Parser(TokenStream):
     def _set(self, line: int) -> ast.Statement:
         if self._peek_or_error().kind is Kind.VARIABLE:
             return ast.SetVariables(line, self._assignments(self._variable))
-        return ast.SetOption(line, self._until_statement())
+        start = self._at - 1
+        self._until_statement()
+        return ast.Command(line, self._tokens[start : self._at])
 
     def _assignments(self, name: Callable[[], str], *stops: str) -> list[tuple[str, ast.Tokens]]:
         found = []
@@ -371,19 +373,14 @@ class Parser(TokenStream):
             tables.append(self._table_name())
         return ast.DropTable(line, tables)
 
-    def _use(self, line: int) -> ast.Statement:
-        return ast.Use(line, self._identifier())
-
     def _transaction(self, line: int) -> ast.Statement:
-        action = self._tokens[self._at - 1].text.lower()
-        return ast.Transaction(line, action, self._optional_name() if self._take(*_TRANSACTION) else "")
+        return self._named(line, 1 + self._take(*_TRANSACTION))
 
-    def _dbcc(self, line: int) -> ast.Statement:
-        command = self._identifier().lower()
-        arguments: list[str] = []
-        if self._take_operator("("):
-            arguments = [token.text for token in self._inside_brackets() if not token.is_operator(",")]
-        return ast.Dbcc(line, command, arguments)
+    def _named(self, line: int, words: int) -> ast.Command:
+        """That many words before this place, and the name that may follow them."""
+        start = self._at - words
+        self._optional_name()
+        return ast.Command(line, self._tokens[start : self._at])
 
     def _command(self, line: int) -> ast.Statement:
         start = self._at - 1
@@ -427,11 +424,9 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "print": Parser._print,
     "raiserror": Parser._raiserror,
     "waitfor": Parser._waitfor,
-    "use": Parser._use,
-    "dbcc": Parser._dbcc,
     **dict.fromkeys(("exec", "execute"), Parser._execute),
     **dict.fromkeys(("commit", "rollback"), Parser._transaction),
-    **dict.fromkeys(("alter", *COMMANDS), Parser._command),
+    **dict.fromkeys(("alter", "dbcc", "use", *COMMANDS), Parser._command),
     **dict.fromkeys(("open", "fetch", "close", "deallocate"), _refused("cursors")),
     "goto": _refused("GOTO"),
     "lock": _refused("LOCK TABLE"),

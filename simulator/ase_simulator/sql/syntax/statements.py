@@ -143,20 +143,6 @@ class SetVariables(Statement):
 
 
 @dataclass(slots=True)
-class SetOption(Statement):
-    """SET option value."""
-
-    words: Tokens
-
-
-@dataclass(slots=True)
-class Use(Statement):
-    """USE database."""
-
-    database: str
-
-
-@dataclass(slots=True)
 class If(Statement):
     """IF condition statement [ELSE statement]. condition: a query of one value, 1 or 0."""
 
@@ -235,23 +221,7 @@ class Execute(Statement):
 
 
 @dataclass(slots=True)
-class Transaction(Statement):
-    """BEGIN, COMMIT or ROLLBACK TRANSACTION; name: of the transaction, or ''."""
-
-    action: str
-    name: str = ""
-
-
-@dataclass(slots=True)
-class Dbcc(Statement):
-    """DBCC command(argument, …)."""
-
-    command: str
-    arguments: Sequence[str]
-
-
-@dataclass(slots=True)
 class Command(Statement):
-    """A statement known by its first words: GRANT, SHUTDOWN, KILL, DUMP, CREATE LOGIN …"""
+    """A statement known by its first words: USE, SET, BEGIN TRANSACTION, DBCC, GRANT, CREATE LOGIN …"""
 
     words: Tokens
