@@ -5,7 +5,7 @@ from typing import Any
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
-from ase_exporter.views.figures import shown
+from ase_exporter.views.figures import short, shown
 from ase_exporter.views.view import Code, Items, Line, Part, Quoting, Section, Style, Table, View, columns
 
 MAX_SHOWN = 15
@@ -26,6 +26,7 @@ def advice_view(advice: Advice) -> View:
         [_row(each) for each in found],
         styles=[_STYLES.get(each.severity, "") for each in found],
     )
+    missing = [f"Not read: {lacks}" for lacks in evidence.missing.values()]
     rules = [*advice.do_not, "For huge pages, THP and memlock of the host see ase-exporter hugepages."]
     return View(
         title,
@@ -33,8 +34,7 @@ def advice_view(advice: Advice) -> View:
             Line(title, "strong"),
             *advice_parts(advice),
             *([Section("Spinlocks", [spinlocks])] if found else []),
-            Items([f"Not read: {lacks}" for lacks in evidence.missing.values()]),
-            Items(rules),
+            Section("What else to know", [Items([*missing, *rules])]),
         ],
     )
 
@@ -104,8 +104,8 @@ def _row(finding: SpinlockFinding) -> tuple[str, ...]:
     return (
         spinlock.name,
         shown(spinlock.contention, "ratio"),
-        shown(spinlock.grabs),
-        shown(spinlock.spins),
+        short(spinlock.grabs),
+        short(spinlock.spins),
         f"{finding.engines:.2f}",
         finding.severity,
     )
