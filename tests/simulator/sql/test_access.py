@@ -85,17 +85,13 @@ def test_a_local_temporary_database_is_opened_on_its_own_instance_alone() -> Non
 def test_a_granted_role_may_be_inactive_until_it_is_set() -> None:
     _, monitor, sa = connected()
     read, role = "select 1 from master..monState", "select proc_role('mon_role')"
-    for inactive, active in (
-        ("exec sp_modifylogin monitor, 'drop default role', mon_role", "add default role"),
-        ("alter login monitor drop auto activated roles mon_role", "add default role"),
-    ):
-        assert sa.errors(inactive) == []
-        assert monitor.rows(role) == [(0,)] and monitor.errors(read) == [10353]
-        assert monitor.errors("set role mon_role on") == [] and monitor.errors(read) == []
-        assert monitor.errors("set role mon_role off") == [] and monitor.errors(read) == [10353]
-        assert sa.errors(f"exec sp_modifylogin monitor, '{active}', mon_role") == []
-        monitor.session.set_roles.clear()
-        assert monitor.rows(role) == [(1,)]
+    assert sa.errors("exec sp_modifylogin monitor, 'drop default role', mon_role") == []
+    assert monitor.rows(role) == [(0,)] and monitor.errors(read) == [10353]
+    assert monitor.errors("set role mon_role on") == [] and monitor.errors(read) == []
+    assert monitor.errors("set role mon_role off") == [] and monitor.errors(read) == [10353]
+    assert sa.errors("exec sp_modifylogin monitor, 'add default role', mon_role") == []
+    monitor.session.set_roles.clear()
+    assert monitor.rows(role) == [(1,)]
     assert monitor.errors("set role sa_role on") == [10353]
 
 

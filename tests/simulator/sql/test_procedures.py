@@ -140,7 +140,7 @@ def test_a_failed_login_gets_4002(client: Client) -> None:
         rejection = backend.login(LoginRequest(user, password))
         assert isinstance(rejection, Message)
         assert (rejection.number, rejection.severity) == (4002, 14)
-    client.results("alter login ase_exporter modify unlock exec sp_locklogin ase_exporter, 'unlock'")
+    client.results("exec sp_locklogin ase_exporter, 'unlock'")
     assert not isinstance(backend.login(LoginRequest("ase_exporter", "exporter")), Message)
 
 

@@ -102,50 +102,6 @@ class Codec:
         data = sql.encode("utf-8")
         return b"\x21" + self.u4(len(data) + 1) + b"\0" + data
 
-    def rpc(self, procedure: str, *, wide: bool = False) -> bytes:
-        data = procedure.encode()
-        name = (self.u2(len(data)) if wide else bytes((len(data),))) + data + self.u2(2)
-        return (b"\xe8" if wide else b"\xe6") + self.u2(len(name)) + name
-
-    def parameters(self, values: list[tuple[str, int | str | None, bool]], *, wide: bool = False) -> bytes:
-        """PARAMFMT and PARAMS of ints and strings: name, value, whether it is for output."""
-        formats, data = self.u2(len(values)), b""
-        for name, value, output in values:
-            mark = self.u4(int(output)) if wide else bytes((output,))
-            formats += bytes((len(name),)) + name.encode() + mark + self.u4(0)
-            if isinstance(value, str):
-                text = value.encode()
-                formats += b"\x27\xff\0"
-                data += bytes((len(text),)) + text
-            else:
-                formats += b"\x26\x04\0"
-                data += b"\0" if value is None else b"\4" + struct.pack(self.order + "i", value)
-        head = b"\x20" + self.u4(len(formats)) if wide else b"\xec" + self.u2(len(formats))
-        return head + formats + b"\xd7" + data
-
-    def dynamic(self, kind: int, name: str, sql: str | None = None, *, wide: bool = False) -> bytes:
-        body = bytes((kind, 0, len(name))) + name.encode()
-        if sql is not None:
-            size = self.u4(len(sql)) if wide else self.u2(len(sql))
-            body += size + sql.encode()
-        return b"\x62" + self.u4(len(body)) + body if wide else b"\xe7" + self.u2(len(body)) + body
-
-    def cursor(self, token: int, name: str, rest: bytes) -> bytes:
-        """CURINFO, CUROPEN, CURFETCH or CURCLOSE of a cursor by its name."""
-        body = self.u4(0) + bytes((len(name),)) + name.encode() + rest
-        return bytes((token,)) + self.u2(len(body)) + body
-
-    def declare(self, name: str, sql: str, *, options: int = 1) -> bytes:
-        body = (
-            bytes((len(name),))
-            + name.encode()
-            + bytes((options, 0))
-            + self.u2(len(sql))
-            + sql.encode()
-            + b"\0"
-        )
-        return b"\x86" + self.u2(len(body)) + body
-
 
 class ReplyReader:
     """Reads replies."""
@@ -185,7 +141,7 @@ class ReplyReader:
             return Token("ROW" if token == 0xD1 else "PARAMS", {"values": values})
         if token == 0x79:
             return Token("RETURNSTATUS", {"value": self._int("i")})
-        size = {0x20: "I", 0x61: "I", 0x65: "B"}.get(token, "H")
+        size = {0x61: "I", 0x65: "B"}.get(token, "H")
         end = self._int(size) + self._at
         readers: dict[int, Callable[[], Token]] = {
             0xE5: self._message,
@@ -194,7 +150,6 @@ class ReplyReader:
             0xEE: lambda: self._format("ROWFMT", wide=False),
             0x61: lambda: self._format("ROWFMT2", wide=True),
             0xEC: lambda: self._format("PARAMFMT", wide=False),
-            0x20: lambda: self._format("PARAMFMT2", wide=True),
             0xE2: lambda: Token("CAPABILITY", {"body": self._take(end - self._at)}),
             0x65: lambda: Token("MSG", {"status": self._int("B"), "id": self._int("H")}),
         }
@@ -208,19 +163,9 @@ class ReplyReader:
         self._take(3)
         text = self._take(self._int("H")).decode()
         server, procedure, line = self._short().decode(), self._short().decode(), self._int("H")
-        return Token(
-            "EED",
-            {
-                "number": number,
-                "state": state,
-                "severity": severity,
-                "sqlstate": sqlstate,
-                "text": text,
-                "server": server,
-                "procedure": procedure,
-                "line": line,
-            },
-        )
+        names = ("number", "state", "severity", "sqlstate", "text", "server", "procedure", "line")
+        fields = (number, state, severity, sqlstate, text, server, procedure, line)
+        return Token("EED", dict(zip(names, fields, strict=True)))
 
     def _environment(self) -> Token:
         kind, new, old = self._int("B"), self._short().decode(), self._short().decode()

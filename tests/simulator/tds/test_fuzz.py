@@ -23,22 +23,10 @@ def packet(body: bytes, kind: int = NORMAL, status: int = EOM) -> bytes:
 
 def valid_packets(codec: Codec) -> list[bytes]:
     """One of every request; the login is in the same byte order."""
-    call = codec.parameters([("@n", 21, False), ("@twice", None, True)])
     requests = [
-        codec.language("numbers 3"),
-        codec.language("types null"),
-        codec.language("hang"),
-        codec.rpc("double") + call,
-        codec.rpc("double", wide=True) + call,
-        codec.dynamic(1, "s", "select ?"),
-        codec.dynamic(2, "s") + codec.parameters([("", 9, False), ("", "text", False)], wide=True),
-        codec.dynamic(1, "t", "select ?", wide=True),
-        codec.dynamic(4, "s"),
-        codec.declare("c", "numbers 9"),
-        codec.cursor(0x83, "c", b"\1" + codec.u2(0x20) + codec.u4(3)),
-        codec.cursor(0x84, "c", b"\0"),
-        codec.cursor(0x82, "c", b"\1"),
-        codec.cursor(0x80, "c", b"\1"),
+        *(codec.language(what) for what in ("numbers 3", "types null", "hang")),
+        *(bytes((token,)) + codec.u2(9) + b"the rest " for token in (0xE6, 0xE7, 0x62, 0x83, 0x86)),
+        codec.language("numbers 1") + b"\xec" + codec.u2(2) + bytes(2),
         b"\x71\0",
     ]
     return [

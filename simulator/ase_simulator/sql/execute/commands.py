@@ -1,4 +1,4 @@
-"""USE, SET, transactions, DBCC, GRANT, KILL, CREATE LOGIN and other statements known by their first words."""
+"""USE, SET, transactions, DBCC, GRANT, KILL and other statements known by their first words."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -6,17 +6,13 @@ from ase_simulator.results import Disconnect, Ended, EnvChange, Message, Result
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import NotSimulatedError, SqlError, message, refusal
 from ase_simulator.sql.execute import set_options
-from ase_simulator.sql.logins import ROLES, Login, change_role
+from ase_simulator.sql.logins import change_role
 
 DbccCommand = Callable[[Context, Sequence[str]], Iterator[Result]]
 
 _DONE = (
     "DBCC execution completed. If DBCC printed error messages, contact a user with System Administrator (SA) "
     "role."
-)
-_LOGIN_OPTIONS = {"password": "password", "database": "database", "fullname": "full_name"}
-_NO_OPTIONS = frozenset(
-    ["with", "modify", "default", "immediately", "add", "drop", "auto", "activated", "role", "roles"]
 )
 DBCC: dict[str, tuple[Sequence[str], DbccCommand]] = {}
 
@@ -126,44 +122,6 @@ def _kill(session: Context, words: Sequence[str]) -> Iterator[Result]:
     yield from ()
 
 
-def _create(session: Context, words: Sequence[str]) -> Iterator[Result]:
-    """CREATE LOGIN and ALTER LOGIN."""
-    action, *what = (word.lower() for word in words[:2])
-    if what != ["login"]:
-        raise NotSimulatedError(" ".join(words[:2]).upper())
-    if "sso_role" not in session.roles:
-        raise SqlError(10353, "sso_role")
-    known = session.shared.logins.find(words[2])
-    if (known is None) != (action == "create"):
-        raise SqlError(17262 if known else 17231)
-    login = known or Login(words[2], "")
-    _set_login(session, login, words[3:])
-    session.shared.logins.add(login)
-    yield from ()
-
-
-def _set_login(session: Context, login: Login, words: Sequence[str]) -> None:
-    """Gives a login the options of CREATE or ALTER LOGIN; raises NotSimulatedError, SqlError 102, 911."""
-    lowered = [word.lower() for word in words]
-    rest = iter([word for word in words if word.lower() not in _NO_OPTIONS])
-    for option in rest:
-        name = option.lower()
-        if name in ("lock", "unlock"):
-            login.locked = name == "lock"
-        elif name in ROLES and "activated" in lowered:
-            (login.inactive.add if "drop" in lowered else login.inactive.discard)(name)
-        elif name in ROLES:
-            change_role(login, "drop" not in lowered, name)
-        elif name not in _LOGIN_OPTIONS:
-            raise NotSimulatedError(f"LOGIN with {name}" if name.isidentifier() else "an option of LOGIN")
-        elif not (value := next(rest, "")):
-            raise SqlError(102, words[-1])
-        elif name == "database" and value not in session.names.databases():
-            raise SqlError(911, value)
-        else:
-            setattr(login, _LOGIN_OPTIONS[name], value)
-
-
 def _use(session: Context, words: Sequence[str]) -> Iterator[Result]:
     if len(words) != 2:
         raise SqlError(102, words[-1])
@@ -205,8 +163,6 @@ _COMMANDS: dict[str, Callable[[Context, Sequence[str]], Iterator[Result]]] = {
     "revoke": _grant,
     "shutdown": _shutdown,
     "kill": _kill,
-    "create": _create,
-    "alter": _create,
     "update": _administration,
     "checkpoint": _administration,
     "reconfigure": _administration,
