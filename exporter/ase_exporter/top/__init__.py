@@ -2,5 +2,5 @@
 
 Read in this order: tables (what is shown, from tables.yaml), figures (of the rows of tables), frames (a moment as it
 is shown), feed (takes them on threads), header, view and detail (lines, tables and pages as text), plain (for
-scripts), app (the screen; the only module with textual).
+scripts), rows and app (the screen; the only modules with textual).
 """

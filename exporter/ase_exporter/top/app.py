@@ -1,37 +1,32 @@
-"""The screen of `ase-exporter top`: keys, and where the text goes. The only module that needs textual.
+"""The screen of `ase-exporter top`: keys, and where the text goes. With `rows` the only one that needs textual.
 
 What is shown comes from `header`, `view` and `detail`, as for scripts; this module holds which server, part, order and
 moment the user has chosen.
 """
 
-import contextlib
 import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
-from textual.widgets import DataTable, Footer, HelpPanel, Input, Static, Tab, Tabs
+from textual.widgets import ContentSwitcher, DataTable, Footer, HelpPanel, Input, Static, Tab, Tabs
 
-from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.errors import UserError
-from ase_exporter.readings.samples import WINDOW
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Delivered, Feed
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
+from ase_exporter.top.rows import Rows
 from ase_exporter.top.tables import tables
 from ase_exporter.top.text import UNICODE, Glyphs, clock
-from ase_exporter.top.view import PARTS, ScreenRow, ScreenTable
-from ase_exporter.untrusted.terminal import GAP
+from ase_exporter.top.view import PARTS, ScreenTable
 
 # From this height on, the most important rows of other parts are shown below the table: of each one for so many lines.
 TALL, TALL_SHARE = 40, 7
@@ -40,11 +35,6 @@ MORE = ("sessions", "waits", "blocking")
 MAX_ROWS = 300
 # Lines below the head that a small terminal keeps: the title, the parts, the first rows of the table, the keys.
 BELOW = 5
-NOTES = f"""
-Rates are of the last {WINDOW:.0f} seconds, as the server counts CPU time in whole seconds. CPU of a spinlock:
-share of all engine time that spins on it (an estimate: a spin takes {threshold(SECONDS_PER_SPIN) * 1e9:.3g} ns).
-Contention: waits / grabs. A bar in a trend marks a configuration change.
-"""
 
 
 class NewFrame(Message):
@@ -64,53 +54,6 @@ def _keys(shown: str, description: str, actions: Mapping[str, str], **options: A
     ]
 
 
-def _listed(binding: BindingType) -> BindingType:
-    """A binding of textual's table: the keys that move a cursor are not listed as keys of top."""
-    assert isinstance(binding, Binding)
-    if binding.action == "select_cursor":
-        return replace(binding, description="Details", show=True, key_display=binding.key)
-    return replace(binding, system=True)
-
-
-class Rows(DataTable[Text], inherit_bindings=False):
-    """A table of rows."""
-
-    HELP = NOTES
-    BINDINGS: ClassVar[list[BindingType]] = [_listed(each) for each in DataTable.BINDINGS]
-
-    def __init__(self, name: str, *, cursor: bool = True) -> None:
-        super().__init__(id=name, cursor_type="row", cell_padding=0, show_cursor=cursor)
-        self.can_focus = cursor
-
-    def fill(self, table: ScreenTable, most: int, *, to_top: bool = False) -> None:
-        """Show the first rows. The cursor stays on its row once the user has moved it, unless it goes `to_top`."""
-        cursor, offset = self._cursor_key(), self.scroll_offset
-        self.clear(columns=True)
-        rows, blank = list(table.rows[:most]), [""] * (len(table.titles) - 1)
-        if not table.rows or len(table.rows) > most:
-            note = f"+{len(table.rows) - most}" if table.rows else table.empty
-            rows.append(ScreenRow("", (note, *blank), (), "dim"))
-        gaps = ["", *[GAP] * len(blank)]
-        columns = zip(table.titles, gaps, *(row.cells for row in rows), strict=True)
-        for (name, align), gap, *cells in columns:
-            width = max(map(cell_len, (name, *cells))) + len(gap)
-            self.add_column(Text(gap + name, justify=align), width=width)
-        for row in rows:
-            shown = zip(row.cells, table.titles, gaps, strict=True)
-            self.add_row(
-                *(Text(gap + cell, row.style, justify=align) for cell, (_, align), gap in shown), key=row.key
-            )
-        if not to_top:
-            with contextlib.suppress(ValueError):
-                self.move_cursor(row=[row.key for row in rows].index(cursor), scroll=False)
-            self.scroll_to(x=offset.x, y=offset.y, animate=False)
-
-    def _cursor_key(self) -> str:
-        if not 0 < self.cursor_row < self.row_count:
-            return ""
-        return str(self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value)
-
-
 class TopApp(App[UserError], inherit_bindings=False):
     """Shows the frames of a feed. Returns why no more of them came, unless the user has left.
 
@@ -119,17 +62,14 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     CSS_PATH = "screen.css"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *_keys("1-9", "Tables", {str(at + 1): f"part({at})" for at in range(len(PARTS))}, show=True),
+        *_keys("1-9", "Tables", {str(at): f"part('{name}')" for at, name in enumerate(PARTS, 1)}, show=True),
         *_keys("tab", "Next table", {"tab": "next_part(1)"}, priority=True),
         *_keys("shift+tab", "Table before", {"shift+tab": "next_part(-1)"}, priority=True),
         # As in pg_activity: what runs, what waits, who blocks; and the order by CPU, reads and time.
         *_keys(
             "F1 F2 F3",
             "Sessions, waits, blocking",
-            {
-                f"f{at}": f"part({PARTS.index(name)})"
-                for at, name in enumerate(("sessions", "waits", "blocking"), 1)
-            },
+            {"f1": "part('sessions')", "f2": "part('waits')", "f3": "part('blocking')"},
         ),
         *_keys("/", "Filter", {"slash": "filter"}, show=True),
         *_keys("s", "Sort", {"s": "sort"}, tooltip="by the next column", show=True),
@@ -172,12 +112,13 @@ class TopApp(App[UserError], inherit_bindings=False):
         yield Static(id="head", markup=False)
         labels = {name: tables()[name].label or name for name in PARTS}
         yield Tabs(*(Tab(f"{at} {label}", id=name) for at, (name, label) in enumerate(labels.items(), 1)))
-        yield Rows("table")
+        with ContentSwitcher(initial="table"):
+            yield Rows("table")
+            with VerticalScroll(id="page"):
+                yield Static(markup=False)
         with Vertical(id="more"):
             for name in MORE:
                 yield Rows(f"more-{name}", cursor=False)
-        with VerticalScroll(id="page"):
-            yield Static(markup=False)
         yield Input(id="filter", placeholder="filter: text that rows contain, then enter")
         yield Footer(compact=True)
 
@@ -214,19 +155,19 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     # Keys
 
-    def action_part(self, number: int) -> None:
+    def action_part(self, name: str) -> None:
         if self._target is not None:
-            self.query_one(Tabs).active = self._part = PARTS[number]
+            self.query_one(Tabs).active = self._part = name
             self._leave_page()
             self._show(to_top=True)
 
     def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
         """Show the part of a tab that was clicked on."""
         if event.tab.id and event.tab.id != self._part:
-            self.action_part(PARTS.index(event.tab.id))
+            self.action_part(event.tab.id)
 
     def action_next_part(self, by: int) -> None:
-        self.action_part((PARTS.index(self._part) + by) % len(PARTS))
+        self.action_part(PARTS[(PARTS.index(self._part) + by) % len(PARTS)])
 
     def action_pause(self) -> None:
         """Stop the screen at the last frame, or let it go on."""
@@ -408,10 +349,10 @@ class TopApp(App[UserError], inherit_bindings=False):
             rows.fill(view.table(name, scene), self.size.height // TALL_SHARE)
 
     def _show_page(self, scene: Scene | None) -> None:
-        page = self.query_one("#page")
-        if page.display != (self._page is not None):
-            page.display, self._table.display = self._page is not None, self._page is None
-            self.set_focus(self._table if self._page is None else page)
+        switcher, shown = self.query_one(ContentSwitcher), "table" if self._page is None else "page"
+        if switcher.current != shown:
+            switcher.current = shown
+            self.set_focus(self.query_one(f"#{shown}"))
         if self._page is not None and scene:
             lines = detail.LINES[self._part](scene, self._page)
-            page.query_one(Static).update(Text("\n").join(lines))
+            self.query_one("#page Static", Static).update(Text("\n").join(lines))

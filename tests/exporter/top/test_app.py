@@ -20,8 +20,9 @@ from ase_exporter.ase.text import decoder
 from ase_exporter.errors import UserError
 from ase_exporter.sessions.blocking import blocking_trees
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.top.app import NOTES, TopApp
+from ase_exporter.top.app import TopApp
 from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.rows import NOTES
 from ase_exporter.top.text import ASCII, UNICODE, Glyphs, clock
 from ase_exporter.top.view import PARTS, table
 
