@@ -54,7 +54,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of the other tier. Skip what reads shared material where there is none."""
     if config.option.unit or config.option.no_unit:
-        items[:] = [item for item in items if unit_tier.contains(item) is config.option.unit]
+        chosen = [item for item in items if unit_tier.contains(item) is config.option.unit]
+        config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
+        items[:] = chosen
     if not SHARED.is_dir():
         absent = pytest.mark.skip(reason="no ../shared beside the project")
         for item in items:

@@ -41,8 +41,8 @@ from ase_simulator.demo.figures import CACHES, published
 CASE_STUDY = SHARED / "casestudy" / "memscale_runs.csv"
 RUNS = list(published())
 RUN_SECONDS = 600
-# Seconds between scrapes: half as many as with the shipped rules, which `ase-exporter rules --interval 30s` adapts.
-INTERVAL = 30
+# Seconds between scrapes: fewer than the shipped rules expect, which `ase-exporter rules --interval 40s` adapts.
+INTERVAL = 40
 SERIES = ("series 1", "series 2")
 COLLECTORS = {"state", "engines", "threads", "spinlocks"}
 # Seconds between snapshots of the configuration.
@@ -52,7 +52,7 @@ SPEED = 10
 # The case study prints one digit after the decimal point of a percentage, and of a throughput.
 PRINTED_RATIO, PRINTED_THROUGHPUT = 0.0005, 0.05
 # The median over the part of a run in which the rules' windows hold nothing of the run before.
-MEDIAN = "quantile_over_time(0.5, {series}[8m])"
+MEDIAN = "quantile_over_time(0.5, {series}[5m])"
 CPU_BUSY = MEDIAN.format(series="ase:cpu_busy:ratio_rate1m")
 THROUGHPUT = MEDIAN.format(series="ase:transactions_per_cpu_unit:ratio_rate1m")
 CONTENTION = MEDIAN.format(series='ase:spinlock_contention:ratio_rate1m{class="data_cache"}')
