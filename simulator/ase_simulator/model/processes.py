@@ -73,6 +73,15 @@ def process_snapshot(world: World) -> ProcessSnapshot:
     return ProcessSnapshot((*_system(world), *_clients(world), *_users(world, int(world.seconds))))
 
 
+def lock_waits(world: World, seconds: int) -> int:
+    """How many processes have waited for a lock for that long."""
+    moment = int(world.seconds)
+    mean = _mean_waits(world).get(_LOCK, 0.0)
+    users = [_waited(mean, _mix(number, moment)) for number in _states(world, moment)[1]]
+    clients = [client.waiting_s for client in _clients(world) if client.blocked_by]
+    return sum(waited >= seconds for waited in (*users, *clients))
+
+
 def _system(world: World) -> Iterator[Process]:
     for index, (command, event) in enumerate(DEFAULTS["system_tasks"].items()):
         spid = _FIRST_SYSTEM_SPID + index
@@ -126,7 +135,7 @@ def _users_of(world: World, moment: int) -> Iterator[Process]:
     home = world.inventory.own_databases
     means = _mean_waits(world)
     for number, event in enumerate(states):
-        mix = (number * 2654435761 + moment * 40503) & 0xFFFFFFFF
+        mix = _mix(number, moment)
         table = tables[mix % len(tables)] if tables else None
         database = table.object.database if table else (home[0].name if home else "master")
         idle = event == 250
@@ -143,7 +152,7 @@ def _users_of(world: World, moment: int) -> Iterator[Process]:
             command="AWAITING COMMAND" if idle else _COMMANDS[mix % len(_COMMANDS)],
             status=_status(event),
             wait_event=max(event, 0),
-            waiting_s=int(means.get(event, 0.0) * -math.log((mix % 997 + 1) / 998)),
+            waiting_s=_waited(means.get(event, 0.0), mix),
             engine=number % len(world.online) if event <= 0 else -1,
             since=world.started,
             user=number,
@@ -152,7 +161,17 @@ def _users_of(world: World, moment: int) -> Iterator[Process]:
         )
 
 
-_RUNNING, _RUNNABLE = 0, 215
+_RUNNING, _RUNNABLE, _LOCK = 0, 215, 150
+
+
+def _mix(number: int, moment: int) -> int:
+    """What makes a user differ from others, and from itself at another moment."""
+    return (number * 2654435761 + moment * 40503) & 0xFFFFFFFF
+
+
+def _waited(mean: float, mix: int) -> int:
+    """Seconds that a user has waited, from those of an average wait."""
+    return int(mean * -math.log((mix % 997 + 1) / 998))
 
 
 def _mean_waits(world: World) -> dict[int, float]:
@@ -167,7 +186,7 @@ def _status(event: int) -> str:
         return "running"
     if event == _RUNNABLE:
         return "runnable"
-    if event == 150:
+    if event == _LOCK:
         return "lock sleep"
     return "recv sleep" if event == 250 else "sleeping"
 
@@ -196,10 +215,10 @@ def _drawn(
     values = np.array([weight for _, weight in weights])
     counts = random.multinomial(users, values / values.sum())
     states: list[int] = random.permutation(np.repeat([event for event, _ in weights], counts)).tolist()
-    blocked = [number for number, event in enumerate(states) if event == 150]
-    holders = [number for number, event in enumerate(states) if event not in (150, 250)]
+    blocked = [number for number, event in enumerate(states) if event == _LOCK]
+    holders = [number for number, event in enumerate(states) if event not in (_LOCK, 250)]
     if not holders:
-        return [250 if event == 150 else event for event in states], {}
+        return [250 if event == _LOCK else event for event in states], {}
     blockers: dict[int, int] = {}
     for index, number in enumerate(blocked):
         chained = index % _MAX_CHAIN

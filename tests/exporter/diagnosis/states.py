@@ -65,7 +65,9 @@ class State:
 
     def rows(self, metric: str) -> Rows:
         """The series of one metric."""
-        return [(dict(labels), value) for name, labels, value in self.known() if name == metric]
+        if self.collector_of(metric) in self.switched_off:
+            return []
+        return [(dict(labels), value) for (name, labels), value in self.series.items() if name == metric]
 
     rates = rows
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ase_simulator.model.counters import ENGINE_KINDS
-from ase_simulator.model.processes import process_snapshot
+from ase_simulator.model.processes import lock_waits
 from ase_simulator.model.world import World
 
 Names = dict[str, Any]
@@ -140,9 +140,7 @@ def loads(world: World) -> Iterator[Names]:
 
 def state(world: World) -> Iterator[Names]:
     """The server, with the number of processes that have waited for a lock for long."""
-    found = process_snapshot(world).processes
-    waiting = sum(bool(p.blocked_by and p.waiting_s >= _LOCK_WAIT_THRESHOLD) for p in found)
-    yield {"threshold": _LOCK_WAIT_THRESHOLD, "lock_waits": waiting}
+    yield {"threshold": _LOCK_WAIT_THRESHOLD, "lock_waits": lock_waits(world, _LOCK_WAIT_THRESHOLD)}
 
 
 def rep_agents(world: World) -> Iterator[Names]:
