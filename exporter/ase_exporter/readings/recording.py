@@ -88,6 +88,7 @@ class Replayer:
         self._passed = (first.scrape - 1) * self._header.interval if first.at is None else first.at
         self._playback.add(statements)
         current = {each.sql: each for each in statements}
+        seconds, interval = sum(each.seconds for each in statements), self._header.interval
         error, missing = _fatal(statements), dict[str, str]()
         try:
             if not error:
@@ -102,13 +103,13 @@ class Replayer:
             target=self._target,
             at=self._clock.time(),
             monotonic=self._passed,
-            interval=self._header.interval,
+            interval=interval,
             error=str(error or ""),
             kind=error.kind if error else "",
             version=str(self._facts.version) if self._facts else "",
             series=self._tracker.series(),
             missing=missing,
-            statement_share=sum(each.seconds for each in statements) / self._header.interval,
+            statement_share=seconds / interval if interval else None,
             changes=tuple(self._changes.changes),
             facts=self._facts,
             sessions=None if error else self._sessions,

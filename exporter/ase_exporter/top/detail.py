@@ -6,12 +6,12 @@ from rich.text import Text
 
 from ase_exporter.advise.advice import advise
 from ase_exporter.advise.view import spinlock_parts
-from ase_exporter.sessions.blocking import Link
-from ase_exporter.sessions.session import Session, Snapshot
+from ase_exporter.sessions.blocking import Link, blocking_trees, whole_trees
+from ase_exporter.sessions.session import Snapshot
 from ase_exporter.top.figures import DATA_CACHE
 from ase_exporter.top.frames import Scene, change_flags
 from ase_exporter.top.text import count, sparkline
-from ase_exporter.top.view import TREND_FLOOR, contention_trend, described
+from ase_exporter.top.view import TREND_FLOOR, contention_trend, described, in_tree
 from ase_exporter.views.figures import shown
 from ase_exporter.views.terminal import texts
 
@@ -74,10 +74,9 @@ def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
 
 
 def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
-    """All that is known of a session, who blocks it, and whom it blocks."""
+    """All that is known of a session, and the chain of blockers in which it is."""
     snapshot = scene.frame.sample.sessions
-    by_spid = {str(each.spid): each for each in snapshot.sessions} if snapshot else {}
-    found = by_spid.get(spid)
+    found = next((each for each in snapshot.sessions if str(each.spid) == spid), None) if snapshot else None
     yield Text(f"Session {spid}", style="bold")
     if found is None or snapshot is None:
         yield Text("It is not at work now, and blocks nobody.")
@@ -87,12 +86,13 @@ def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
         yield Text(f"{title:<12}{value}")
     yield Text()
     yield from map(Text, _waits(snapshot, found.spid))
-    yield from map(Text, _blockers(found, by_spid))
-    waiting = [each for each in snapshot.sessions if each.blocked_by == found.spid]
-    for each in waiting:
-        what = f"{each.login} {each.statement} for {shown(each.seconds, 'seconds')} on {each.object}"
-        yield Text(f"blocks {each.spid}: {what}")
-    if waiting and not found.blocked_by:
+    trees = whole_trees(blocking_trees(snapshot.sessions))
+    tree = next((each for each in trees if any(link.session.spid == found.spid for link in each)), [])
+    for link in tree:
+        each = link.session
+        what = f"{each.login} {each.statement} ({each.doing}) for {shown(each.seconds, 'seconds')} on {each.object}"
+        yield Text(f"{in_tree(link, scene)}: {what}", style="bold" if each.spid == found.spid else "")
+    if tree and not found.blocked_by:
         yield Text(
             f"To end it, if nothing else helps: kill {found.spid} (its transaction is rolled back)",
             style="dim",
@@ -110,16 +110,6 @@ def _waits(snapshot: Snapshot, spid: int) -> Iterator[str]:
             times = f"{shown(each.recent, 'seconds'):>11} {shown(each.seconds, 'seconds'):>11} {count(each.waits):>9}"
             yield f"{each.event:<40.40} {times} {each.doing.replace('_', ' ')}"
     yield ""
-
-
-def _blockers(found: Session, by_spid: Mapping[str, Session]) -> Iterator[str]:
-    """The chain from a session to its head."""
-    seen = {found.spid}
-    while found.blocked_by and found.blocked_by not in seen:
-        seen.add(found.blocked_by)
-        blocker = by_spid.get(str(found.blocked_by)) or Session(found.blocked_by, 0)
-        yield f"{found.spid} waits for {blocker.spid}: {blocker.login} {blocker.statement} ({blocker.doing})"
-        found = blocker
 
 
 # By part: what is known of the row of that key.

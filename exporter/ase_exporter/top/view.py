@@ -157,7 +157,8 @@ def _trend(row: Row, scene: Scene) -> str:
     return sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, TREND))
 
 
-def _in_tree(link: Link, scene: Scene) -> str:
+def in_tree(link: Link, scene: Scene) -> str:
+    """The spid of a session of a chain, indented below the one that blocks it."""
     indent = "  " * (min(link.depth, _DEEPEST) - 1) + scene.glyphs.branch if link.depth else ""
     return f"{indent}{link.session.spid}"
 
@@ -209,7 +210,7 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
 }
 _WITH_SCENE: Mapping[str, Callable[[Any, Scene], str]] = {
     "trend": _trend,
-    "tree": _in_tree,
+    "tree": in_tree,
     "since": lambda cost, _: cost.change and f"{cost.change} since {clock(cost.since)}",
 }
 PARTS = [name for name, each in tables().items() if each.columns and name != "servers"]

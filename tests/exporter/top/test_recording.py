@@ -221,10 +221,11 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
     assert not feed.threads[0].is_alive()
 
 
-def test_errors_of_logins_are_recorded_without_the_password(tmp_path: Path) -> None:
+@pytest.mark.parametrize("interval", [2.0, 0.0])
+def test_errors_of_logins_are_recorded_without_the_password(interval: float, tmp_path: Path) -> None:
     path = tmp_path / "x.capture.gz"
     statement = Execution(1, "-- login", 0.1, error=Failure("login_failed", 4002, "Login failed."), at=0.0)
-    path.write_bytes(dump(Capture(HEADER, [statement])))
+    path.write_bytes(dump(Capture(replace(HEADER, interval=interval), [statement])))
     (only,) = replayed(path)
     assert only.diagnosis.sentence.startswith("DOWN: ") and "Login failed." in only.diagnosis.sentence
 
