@@ -41,7 +41,8 @@ class Compiled:
     """A query ready to run.
 
     sql holds each load's handle in braces; variables: @variables that it reads; tables: all its tables by database and
-    name; types: of all its variables. isolation: the level that the query itself asks for.
+    name; types: of all its variables. plain: the columns of a query that only lists columns of one table of the model,
+    for which the engine is not needed. isolation: the level that the query itself asks for.
     """
 
     sql: str
@@ -52,6 +53,7 @@ class Compiled:
     assigns: Sequence[str] = ()
     tables: Mapping[tuple[str, str], TableDefinition | ClientTable] = field(default_factory=dict)
     types: Mapping[str, Type] = field(default_factory=dict)
+    plain: Sequence[str] = ()
     isolation: int | None = None
 
     @property
@@ -95,7 +97,20 @@ class QueryCompiler:
             assigns,
             self._tables,
             self._bindings.types,
+            self._plain(tree),
         )
+
+    def _plain(self, tree: exp.Expr) -> Sequence[str]:
+        """The columns, if the query only lists columns of one table of the model."""
+        given = {name for name, value in tree.args.items() if value}
+        if given != {"expressions", "from_"} or not isinstance(tree.args["from_"].this, exp.Table):
+            return ()
+        columns = [node.unalias() for node in tree.expressions]
+        if len(self._loads) != 1 or not all(type(node) is exp.Column for node in columns):
+            return ()
+        (load,) = self._loads.values()
+        listed = [node.name for node in columns]
+        return listed if len(load.sources) == 1 and load.table.by_name.keys() >= set(listed) else ()
 
     def select(self, tree: exp.Expr, outer: Scope) -> Output:
         """A SELECT or UNION with its ORDER BY."""

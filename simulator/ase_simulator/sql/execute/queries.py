@@ -14,6 +14,7 @@ from ase_simulator.sql.context import Context
 from ase_simulator.sql.dictionary.tables import DERIVED
 from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.execute.set_options import isolation_of
+from ase_simulator.sql.state.engine import values
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.grammar import parse_select
@@ -75,15 +76,17 @@ async def run_query(session: Context, compiled: Compiled, changing: ClientTable 
         else:
             rows = table_rows(session, load.table, load.database or session.database, load.used)
             rows = _altered(session, load.table, rows)
+        if compiled.plain and not session.settings.rowcount:
+            return QueryResult(compiled, iter(list(values(load.table, rows, compiled.plain))), notice)
         handles[load.handle] = session.engine.load(load.table, rows, load.used, load.database)
     sql = compiled.sql
     for handle, name in handles.items():
         sql = sql.replace(handle, name)
-    values = {variable_key(name): session.variable_value(name) for name in compiled.variables}
+    variables = {variable_key(name): session.variable_value(name) for name in compiled.variables}
     if session.settings.rowcount and compiled.into is None:
         sql = f"SELECT * FROM ({sql}) LIMIT {session.settings.rowcount}"
     try:
-        first, rest = await asyncio.to_thread(session.engine.first_rows, sql, values)
+        first, rest = await asyncio.to_thread(session.engine.first_rows, sql, variables)
     except asyncio.CancelledError:
         session.engine.interrupt()
         raise
@@ -113,13 +116,13 @@ def result_set(
     def shaped() -> Iterator[Sequence[object]]:
         try:
             for row in rows:
-                values: list[object] = list(row)
+                shown: list[object] = list(row)
                 for index, convert in changing:
-                    values[index] = convert(row[index])
+                    shown[index] = convert(row[index])
                 for index in cut:
-                    value = values[index]
-                    values[index] = value[:textsize] if isinstance(value, str | bytes) else value
-                yield values
+                    value = shown[index]
+                    shown[index] = value[:textsize] if isinstance(value, str | bytes) else value
+                yield shown
         except SqlError as error:
             failed.append(error)
 
@@ -141,14 +144,14 @@ def table_rows(
 def _altered(session: Context, table: TableDefinition, rows: Iterable[Row]) -> Iterable[Row]:
     """The rows as faults alter them, and those of all instances that the session sees."""
     faults = session.server.faults
-    values = {
+    altered = {
         column: value
         for name, value in faults.column_values.items()
         for owner, _, column in [name.partition(".")]
         if owner == table.name
     }
-    if values:
-        rows = [{**row, **values} for row in rows]
+    if altered:
+        rows = [{**row, **altered} for row in rows]
     name = next((name for name in ("InstanceID", "instanceid") if name in table.by_name), "")
     if session.profile.cluster and name:
         every = session.settings.system_view == "cluster" and name == "InstanceID"

@@ -85,10 +85,7 @@ class EmbeddedEngine:
         used: Sequence[str],
         database: str = "",
     ) -> str:
-        """Loads the used columns of a table's rows; returns its name in the engine.
-
-        A number that a row leaves out is 0, and anything else NULL.
-        """
+        """Loads the used columns of a table's rows; returns its name in the engine."""
         key = database, table.scope, table.name, table.shape
         name = self._loaded.get(key)
         if name is None:
@@ -99,20 +96,10 @@ class EmbeddedEngine:
             self._db.execute(f"DELETE FROM {name}")
         order = {column.name: index for index, column in enumerate(table.columns)}
         if used:
-            kinds = [table.by_name[column].type for column in used]
-            converters = [
-                (column, 0 if is_number(kind) else None, to_engine(kind))
-                for column, kind in zip(used, kinds, strict=True)
-            ]
             places = ", ".join(f"c{order[column]}" for column in used)
             marks = ", ".join("?" * len(used))
-            self._db.executemany(
-                f"INSERT INTO {name} ({places}) VALUES ({marks})",
-                (
-                    [convert(row.get(column, absent)) for column, absent, convert in converters]
-                    for row in rows
-                ),
-            )
+            insert = f"INSERT INTO {name} ({places}) VALUES ({marks})"
+            self._db.executemany(insert, values(table, rows, used))
         else:
             self._db.executemany(f"INSERT INTO {name} (c0) VALUES (?)", ((None,) for _ in rows))
         return name
@@ -231,6 +218,18 @@ class _ExactSum:
 
     def finalize(self) -> EngineValue:
         return None if self._sum is None else exact(self._sum)
+
+
+def values(
+    table: TableDefinition, rows: Iterable[Row], columns: Sequence[str]
+) -> Iterator[tuple[EngineValue, ...]]:
+    """The columns of a table's rows, as the engine has them: a number that is left out is 0, and anything else NULL."""
+    kinds = [table.by_name[column].type for column in columns]
+    parts = [
+        (column, 0 if is_number(kind) else None, to_engine(kind))
+        for column, kind in zip(columns, kinds, strict=True)
+    ]
+    return (tuple([convert(row.get(column, absent)) for column, absent, convert in parts]) for row in rows)
 
 
 def _column(index: int, type_: Type) -> str:
