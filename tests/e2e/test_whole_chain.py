@@ -65,7 +65,7 @@ def running(directory: Path, scenario: Path) -> Iterator[Running]:
             serving(lambda: simulation(server, stack.logins, HOST, ports.simulator)),
             Prometheus(stack.url("prometheus")) as prometheus,
         ):
-            asyncio.run(stack.start())
+            asyncio.run(stack.start(asyncio.Event()))
             yield Running(stack, processes, prometheus, server, webhook)
 
 

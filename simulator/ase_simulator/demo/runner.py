@@ -5,8 +5,8 @@ import shutil
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_simulator.demo.figures import CACHES, CPU_BUSY, THROUGHPUT, measured, published, steady
@@ -33,8 +33,7 @@ _HEADINGS = (
 _WIDTHS = dict(zip((*CACHES, CPU_BUSY, THROUGHPUT), (11, 10, 10, 10, 13), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """A run of the replay. start: Unix time."""
 
     name: str
@@ -58,8 +57,7 @@ async def run_demo(duration: float | None, port_base: int, directory: Path) -> N
         stack = Stack(processes, ports, pace, work)
         async with simulation(server, stack.logins, HOST, ports.simulator):
             print("starting exporter, Prometheus, Alertmanager", flush=True)
-            if not await _started(stack, stop):
-                return
+            await stack.start(stop)
             for name, address in stack.addresses().items():
                 print(f"  {name:<15}{address}")
             print("\nIn another terminal:")
@@ -90,25 +88,11 @@ def _stop_by_signal_or_after(duration: float | None) -> asyncio.Event:
     return stop
 
 
-async def _started(stack: Stack, stop: asyncio.Event) -> bool:
-    """Start the processes; False if the demo is to end before they are ready."""
-    starting, stopping = asyncio.create_task(stack.start()), asyncio.create_task(stop.wait())
-    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if starting.done():
-        await starting
-        return True
-    starting.cancel()
-    with suppress(asyncio.CancelledError):
-        await starting
-    return False
-
-
 async def _watch(server: SimulatedServer, stack: Stack, processes: Processes, stop: asyncio.Event) -> None:
     """Print a row for each run that was long enough when it ended."""
     print(*_HEADINGS, sep="\n", flush=True)
+    run = _present(server)
     with Prometheus(stack.url("prometheus")) as prometheus:
-        run = _present(server)
         while not stop.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), POLL_SECONDS)

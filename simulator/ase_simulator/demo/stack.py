@@ -63,8 +63,8 @@ class Stack:
             Login("sa", self.password, roles=list(FULL)),
         ]
 
-    async def start(self) -> None:
-        """Start all processes and wait until each is ready. Raises UsageError if one is not."""
+    async def start(self, stop: asyncio.Event) -> None:
+        """Start all processes and wait until each is ready, or until `stop`. Raises UsageError if one is not."""
         self._write_configuration()
         commands = self._commands()
         for name, command in commands.items():
@@ -73,7 +73,7 @@ class Stack:
         deadline = time.monotonic() + START_SECONDS
         for name in commands:
             url = f"{self.url(name)}{_READY[name]}"
-            while not await asyncio.to_thread(_answers, url):
+            while not stop.is_set() and not await asyncio.to_thread(_answers, url):
                 self._processes.check()
                 if time.monotonic() > deadline:
                     log = self._directory / f"{name}.log"

@@ -17,10 +17,9 @@ from ase_simulator.sql.lookup.space import SINGLE_USER, check_open
 from ase_simulator.sql.state.engine import EmbeddedEngine
 from ase_simulator.sql.state.locks import Locker
 from ase_simulator.sql.state.server_state import ServerState
-from ase_simulator.sql.state.settings import Settings
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.state.transactions import Transactions
-from ase_simulator.sql.state.variables import Frame
+from ase_simulator.sql.state.variables import Frame, Settings
 from ase_simulator.sql.types.values import EngineValue
 
 # Options that must both be on for changes to be recorded, and ch_events.area by the command that made a change.

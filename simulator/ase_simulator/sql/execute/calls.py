@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ase_simulator.results import Affected, Ended, Message, Result, Type
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError, refusal
-from ase_simulator.sql.execute.control import LeaveBatch
 from ase_simulator.sql.execute.target import drop_table
 from ase_simulator.sql.procedures import PARTS, PROCEDURES, procedure
 from ase_simulator.sql.procedures.sysmon import sp_sysmon
@@ -19,6 +18,22 @@ from ase_simulator.sql.types.values import EngineValue
 
 if TYPE_CHECKING:
     from ase_simulator.sql.execute.interpreter import Interpreter
+
+
+class LeaveLoop(Exception):  # noqa: N818 - control flow, not an error
+    """BREAK, or CONTINUE if again is true."""
+
+    def __init__(self, *, again: bool) -> None:
+        super().__init__()
+        self.again = again
+
+
+class LeaveBatch(Exception):  # noqa: N818 - control flow, not an error
+    """RETURN, with the status of a procedure."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
 
 
 @dataclass(slots=True)

@@ -13,8 +13,7 @@ from ase_simulator.sql.compile.compiler import Compiled
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import MESSAGES, NotSimulatedError, SqlError, message
 from ase_simulator.sql.execute import calls, commands, dml
-from ase_simulator.sql.execute.calls import BoundArgument, Outcome
-from ase_simulator.sql.execute.control import LeaveBatch, LeaveLoop
+from ase_simulator.sql.execute.calls import BoundArgument, LeaveBatch, LeaveLoop, Outcome
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, result_set, run_query
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax import statements as ast

@@ -1,4 +1,4 @@
-"""The variables of one batch or procedure."""
+"""The options of a session, and the variables of one batch or procedure."""
 
 from dataclasses import dataclass, field
 
@@ -25,3 +25,17 @@ class Frame:
             raise SqlError(134, name)
         self.types[name] = type_
         self.values[name] = value
+
+
+@dataclass(slots=True)
+class Settings:
+    """The options of one session."""
+
+    rowcount: int = 0
+    nocount: bool = False
+    quoted_identifier: bool = False
+    textsize: int = 32768
+    language: str = "us_english"
+    isolation: int = 1
+    chained: bool = False
+    system_view: str = "instance"
