@@ -8,7 +8,7 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue.facts import ServerFacts, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.sessions.session import Snapshot, WaitTracker, snapshot_of
+from ase_exporter.sessions.session import Snapshot, WaitTracker, sessions_of
 from ase_exporter.sessions.sources import (
     MAX_ROWS,
     PROCESSES,
@@ -52,8 +52,7 @@ class SessionReader:
         self._plan: list[PlannedSource] = []
         self._facts: ServerFacts | None = None
         self._failures: Backoff[str, str] = Backoff(RETRY, MAX_RETRY)
-        self._tracker = StatementTracker()
-        self._waits = WaitTracker()
+        self._tracker, self._waits = StatementTracker(), WaitTracker()
         self._statements_read = -math.inf
         self._found: list[StatementCost] = []
 
@@ -76,8 +75,8 @@ class SessionReader:
         at, self.statements = self._clock.time(), 0
         if facts is not self._facts:
             if self._facts is None or facts.server_name != self._facts.server_name:
-                self._tracker.forget()
-                self._waits = WaitTracker()
+                # Another server answers.
+                self._tracker, self._waits = StatementTracker(), WaitTracker()
             self._plan, self._facts = plan_sources(facts), facts
         rows: dict[str, list[dict[str, Any]]] = {}
         missing: dict[str, str] = {}
@@ -113,14 +112,13 @@ class SessionReader:
             self._found = self._tracker.note(rows, began, at)
         self.seconds = self._clock.monotonic() - began
         reasons = {name: reason for name, reason in missing.items() if reason}
-        self.last = snapshot_of(
+        self.last = Snapshot(
             at,
-            rows,
-            facts,
+            sessions_of(rows, facts),
+            tuple(self._found) if STATEMENTS in groups else (),
             reasons,
-            self._found if STATEMENTS in groups else (),
-            self._waits.note(rows.get("session_waits", ()), facts, began),
-            cut=cut,
+            cut,
+            tuple(self._waits.note(rows.get("session_waits", ()), facts, began)),
         )
         return self.last
 

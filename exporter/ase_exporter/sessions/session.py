@@ -11,7 +11,7 @@ from typing import Any
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.wait_parts import CPU, IDLE, wait_parts
 from ase_exporter.sessions.sources import PROCESSES
-from ase_exporter.sessions.statements import StatementCost
+from ase_exporter.sessions.statements import StatementCost, cell_text
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.statements import login_name, program_name, without_literals
 
@@ -130,26 +130,16 @@ class Snapshot:
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
-def snapshot_of(
-    at: float,
-    rows: Mapping[str, Rows],
-    facts: ServerFacts,
-    missing: Mapping[str, str],
-    statements: Iterable[StatementCost] = (),
-    waits: Iterable[SessionWaits] = (),
-    *,
-    cut: bool = False,
-) -> Snapshot:
-    """The snapshot of what was read. rows: by source."""
-    sessions = tuple(_sessions(rows, facts))
-    return Snapshot(at, sessions, tuple(statements), dict(missing), cut, tuple(waits))
-
-
-def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]:
-    """The longest in their state first."""
-    executing, procedures = _by_process(rows, "executing"), _by_process(rows, "procedures")
+def sessions_of(rows: Mapping[str, Rows], facts: ServerFacts) -> tuple[Session, ...]:
+    """The sessions of what was read, the longest in their state first. rows: by source."""
+    executing = _by_process(rows, "executing")
+    # Of nested procedures the innermost one; of objects the one that is read most.
+    procedures, objects = (
+        _by_process(rows, "procedures", "ContextID"),
+        _by_process(rows, "objects", "LogicalReads"),
+    )
     locks, held = _locks(rows, "Requested"), _locks(rows, "Granted")
-    objects, texts = _objects(rows), _texts(rows.get("texts", ()))
+    texts = _texts(rows.get("texts", ()))
     names = {(each["DBID"], each["ObjectID"]): _name(each) for each in rows.get("objects", ())}
     opened = _oldest_transactions(rows)
     found = []
@@ -166,16 +156,16 @@ def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]
                 login=login_name(str(row["Login"] or "")),
                 program=program_name(str(row["Application"] or "")),
                 host=login_name(str(row.get("HostName") or "")),
-                database=_text(row["DBName"]),
-                command=_text(row["Command"]),
+                database=cell_text(row["DBName"]),
+                command=cell_text(row["Command"]),
                 doing=doing,
                 event=event,
                 seconds=row["SecondsWaiting"],
                 blocked_by=blocked_by,
                 open_seconds=opened.get(key[0]),
-                object=_lock_object(lock, names, facts) if lock else objects.get(key, ""),
-                lock=f"{_text(lock['LockType'])} {_text(lock['LockLevel'])}".lower() if lock else "",
-                procedure=_name(procedure) if procedure.get("ObjectName") else "",
+                object=_lock_object(lock, names, facts) if lock else _name(objects.get(key, {})),
+                lock=f"{cell_text(lock['LockType'])} {cell_text(lock['LockLevel'])}".lower() if lock else "",
+                procedure=_name(procedure),
                 line=procedure.get("LineNumber") or statement.get("LineNumber") or row.get("LineNumber"),
                 cpu=_seconds(statement.get("CpuTime")),
                 waited=_seconds(statement.get("WaitTime")),
@@ -183,38 +173,36 @@ def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]
                 text=texts.get(key, ""),
             )
         )
-    return sorted(found, key=lambda each: (not each.active, -(each.seconds or 0), each.spid))
+    return tuple(sorted(found, key=lambda each: (not each.active, -(each.seconds or 0), each.spid)))
 
 
 def _doing(row: Mapping[str, Any], facts: ServerFacts) -> tuple[str, str]:
     """What a session does, and its wait event in words."""
     if "WaitEventID" not in row:
-        return _BY_STATUS.get(_text(row["Status"]), UNKNOWN), ""
-    number = int(row["WaitEventID"] or 0)
+        return _BY_STATUS.get(cell_text(row["Status"]), UNKNOWN), ""
+    return _event(int(row["WaitEventID"] or 0), facts)
+
+
+def _event(number: int, facts: ServerFacts) -> tuple[str, str]:
+    """What a session does in that wait event, and the event in words."""
     wait_class, event = facts.wait_events.get(number, ("", f"event {number}"))
     return wait_parts().of_session(number, wait_class), one_line(event)
 
 
-def _by_process(rows: Mapping[str, Rows], source: str) -> dict[tuple[int, int], Mapping[str, Any]]:
-    """A row for each process: of nested procedures, the innermost one."""
-    found: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for row in sorted(rows.get(source, ()), key=lambda row: row.get("ContextID") or 0):
-        found[row["SPID"], row["KPID"]] = row
-    return found
+def _by_process(
+    rows: Mapping[str, Rows], source: str, column: str = ""
+) -> dict[tuple[int, int], Mapping[str, Any]]:
+    """A row for each process: the one with the most in a column."""
+    ordered = sorted(rows.get(source, ()), key=lambda row: row.get(column) or 0)
+    return {(row["SPID"], row["KPID"]): row for row in ordered}
 
 
 def _locks(rows: Mapping[str, Rows], state: str) -> dict[tuple[int, int], Mapping[str, Any]]:
     return {
-        (row["SPID"], row["KPID"]): row for row in rows.get("locks", ()) if _text(row["LockState"]) == state
+        (row["SPID"], row["KPID"]): row
+        for row in rows.get("locks", ())
+        if cell_text(row["LockState"]) == state
     }
-
-
-def _objects(rows: Mapping[str, Rows]) -> dict[tuple[int, int], str]:
-    """The object that each process reads most."""
-    found: dict[tuple[int, int], str] = {}
-    for row in sorted(rows.get("objects", ()), key=lambda row: row.get("LogicalReads") or 0):
-        found[row["SPID"], row["KPID"]] = _name(row)
-    return found
 
 
 def _oldest_transactions(rows: Mapping[str, Rows]) -> dict[int, float]:
@@ -228,12 +216,13 @@ def _lock_object(lock: Mapping[str, Any], names: Mapping[tuple[Any, Any], str], 
     """The name of a locked object if a session that works on it says so: no database is entered to look it up."""
     known = names.get((lock["DBID"], lock["ObjectID"]))
     database = lock.get("DBName") or facts.databases.get(lock["DBID"], str(lock["DBID"]))
-    return known or f"{_text(database)}: object {lock['ObjectID']}"
+    return known or f"{cell_text(database)}: object {lock['ObjectID']}"
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    database, name = _text(row.get("DBName")), _text(row["ObjectName"])
-    return f"{database}..{name}" if database else name
+    """The name of an object with its database; '' for a row without one."""
+    database, name = cell_text(row.get("DBName")), cell_text(row.get("ObjectName"))
+    return f"{database}..{name}" if database and name else name
 
 
 def _texts(rows: Rows) -> dict[tuple[int, int], str]:
@@ -255,10 +244,6 @@ def _texts(rows: Rows) -> dict[tuple[int, int], str]:
 
 def _seconds(milliseconds: Any) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
-
-
-def _text(cell: Any) -> str:
-    return one_line(str(cell if cell is not None else "").strip())
 
 
 class WaitTracker:
@@ -285,12 +270,12 @@ class WaitTracker:
         found = []
         for row in rows:
             number, time = row["WaitEventID"], row["WaitTime"]
-            wait_class, event = facts.wait_events.get(number, ("", f"event {number}"))
+            doing, event = _event(number, facts)
             growth = None if read_at is None else time - before.get(number, 0)
             found.append(
                 SessionWait(
-                    one_line(event),
-                    wait_parts().of_session(number, wait_class),
+                    event,
+                    doing,
                     row["Waits"] if row["Waits"] >= 0 else None,
                     time / 1000 if time >= 0 else None,
                     None if growth is None or growth < 0 else growth / 1000,

@@ -101,10 +101,6 @@ class StatementTracker:
         self._read_at: float | None = None
         self._usual: dict[str, _Usual] = {}
 
-    def forget(self) -> None:
-        """Forget all readings: another server may answer."""
-        self.__init__()  # type: ignore[misc]
-
     def note(
         self, rows: Mapping[str, Iterable[Mapping[str, Any]]], now: float, at: float
     ) -> list[StatementCost]:
@@ -147,13 +143,13 @@ def _readings(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[_Read
     for source, columns in _COLUMNS.items():
         for row in rows.get(source, ()):
             totals = {cost: row.get(column) for cost, column in zip(COSTS, columns, strict=True)}
-            database = _text(row.get("DBName"))
+            database = cell_text(row.get("DBName"))
             if source == "cached_statements":
                 key = source, row["SSQLID"], row.get("CachedDate")
                 yield _Reading(key, _hash_name(row["Hashkey"]), database, row["SSQLID"], totals)
             else:
                 key = source, row["PlanID"], row.get("CompileDate")
-                yield _Reading(key, _text(row["ObjectName"]), database, None, totals)
+                yield _Reading(key, cell_text(row["ObjectName"]), database, None, totals)
 
 
 def _growth(now: _Reading, before: _Reading, window: float) -> StatementCost | None:
@@ -199,5 +195,6 @@ def _leading(found: list[StatementCost]) -> list[StatementCost]:
     return sorted(chosen.values(), key=lambda each: (-(each.cpu or 0.0), -(each.reads or 0.0), each.name))
 
 
-def _text(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
+    """What a cell holds, as one line."""
     return one_line(str(cell if cell is not None else "").strip())

@@ -11,6 +11,7 @@ from tests.exporter import simulated
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.sessions.test_truth import STEP, server_under_load, snapshot
 from tests.exporter.simulated import PASSWORD, scrape
+from tests.programs import eventually
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.catalogue.facts import ServerFacts
@@ -18,7 +19,7 @@ from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.config import Auth
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.sessions.reader import RETRY, SessionReader
-from ase_exporter.sessions.session import snapshot_of
+from ase_exporter.sessions.session import Snapshot, sessions_of
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, sources, waits_of
 
 FACTS = ServerFacts(parse_version("16.0 SP04"), tables_reason="no_role")
@@ -34,9 +35,16 @@ def storm() -> Iterator[simulated.Simulated]:
 def test_a_login_without_mon_role_sees_what_sysprocesses_has(storm: simulated.Simulated) -> None:
     scraper = storm.scraper(Auth(user="nobody", password=PASSWORD))
     asked = (SESSIONS, STATEMENTS, TEXT, waits_of(77))
-    found = scrape(scraper, 60.0, "none", groups=asked).sessions
+    snapshots: list[Snapshot] = []
+
+    def at_work() -> bool:
+        """Whether sessions are: a server that has just started has none."""
+        snapshots.extend(filter(None, [scrape(scraper, 60.0, "none", groups=asked).sessions]))
+        return bool(snapshots[-1].sessions)
+
+    eventually("sessions at work", at_work)
     scraper.close()
-    assert found and found.sessions
+    found = snapshots[-1]
     assert {each.doing for each in found.sessions} <= {"cpu", "lock", "run_queue", "idle", "not known"}
     of_tables = {name for name, source in sources().items() if source.table}
     assert set(found.missing) == of_tables and set(found.missing.values()) == {"the login lacks mon_role"}
@@ -125,8 +133,8 @@ def test_text_and_names_of_others_are_without_values() -> None:
         {"SPID": 9, "KPID": 1, "BatchID": 1, "LineNumber": 1, "SequenceInLine": number, "SQLText": piece}
         for number, piece in enumerate(("update t set a = 'planted7", "value' where b = 2"))
     ]
-    found = snapshot_of(0.0, {"processes": [process], "texts": texts[::-1]}, FACTS, {})
-    (session,) = found.sessions
+    found = sessions_of({"processes": [process], "texts": texts[::-1]}, FACTS)
+    (session,) = found
     assert session.text == "update t set a = ? where b = ?" and session.program == "app ..."
     assert (session.login, session.database, session.host) == ("a\\x1b[2J", "d", "")
     assert SECRET not in repr(found)
