@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,21 +96,16 @@ def alerts_by_instance(
     return {owner: sorted(alerts, key=lambda alert: alert.rank) for owner, alerts in found.items()}
 
 
-def spells_of(times: Iterable[float], step: float) -> list[Span]:
+def spells_of(times: Sequence[float], step: float) -> list[Span]:
     """The spells in which an alert was seen firing at these times, which are in order.
 
     A spell lasts until its last time, and for as long as usually passes until the next one.
     """
-    groups: list[list[float]] = []
-    for at in times:
-        if groups and at - groups[-1][-1] <= max(PAUSE, step):
-            groups[-1].append(at)
-        else:
-            groups.append([at])
+    seen = np.array(times)
     spells = []
-    for group in groups:
+    for group in np.split(seen, np.flatnonzero(np.diff(seen) > max(PAUSE, step)) + 1):
         usual = float(np.median(np.diff(group))) if len(group) > 1 else step
-        spells.append(Span("", group[0] - step, group[-1] - step + usual))
+        spells.append(Span("", float(group[0]) - step, float(group[-1]) - step + usual))
     return spells
 
 

@@ -73,14 +73,12 @@ class WordTable:
 
     A column does not fit either if the name of a row, its first cell, would take many lines.
 
-    right: columns of figures, by number: aligned right, and never broken. wide: widths that columns get where there
-    is room, so that several tables look alike. styles: of rows.
+    right: columns of figures, by number: aligned right, and never broken. styles: of rows.
     """
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
     right: Container[int] = ()
-    wide: Sequence[int] = ()
     styles: Sequence[str] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | TextLine]:
@@ -134,9 +132,8 @@ class WordTable:
         spare = room - len(GAP) * (len(columns) - 1) - sum(widths)
         if spare < 0:
             return None
-        wanted = list(map(max, full, self.wide or full))
-        for at in sorted(range(len(columns)), key=lambda at: wanted[at] - widths[at]):
-            more = min(spare, wanted[at] - widths[at])
+        for at in sorted(range(len(columns)), key=lambda at: full[at] - widths[at]):
+            more = min(spare, full[at] - widths[at])
             widths[at] += more
             spare -= more
         return None if full[0] > _NAME_LINES * widths[0] else widths
