@@ -71,7 +71,7 @@ class SimulatedServer:
 
     def boot_time(self) -> datetime:
         """When it started, in its time zone."""
-        return self.world.date(self._world.started)
+        return self._world.date(self._world.started)
 
     def on_drop(self, callback: Callable[[], None]) -> None:
         """Call back whenever all connections are to be dropped: restart, shutdown, a scripted drop."""
@@ -88,7 +88,7 @@ class SimulatedServer:
 
     def run_value(self, option: str, default: int = 0) -> int:
         """The run value of a configuration option; default where this version lacks it."""
-        return self.world.options.run(option, default)
+        return self._world.options.run(option, default)
 
     def set_option(self, name: str, value: int | str, login: str) -> Option:
         """sp_configure: name may be any part that only one option has. Raises ServerError."""
