@@ -65,9 +65,8 @@ class State:
 
     def rows(self, metric: str) -> Rows:
         """The series of one metric."""
-        if self.collector_of(metric) in self.switched_off:
-            return []
-        return [(dict(labels), value) for (name, labels), value in self.series.items() if name == metric]
+        found = [(dict(labels), value) for (name, labels), value in self.series.items() if name == metric]
+        return [] if found and self.collector_of(metric) in self.switched_off else found
 
     rates = rows
 
