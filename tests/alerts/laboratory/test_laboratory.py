@@ -10,7 +10,7 @@ from tests.alerts.laboratory.promtool import SHIPPED, fired
 from tests.alerts.laboratory.score import outcome
 from tests.needs import needs_prometheus
 
-pytestmark = needs_prometheus
+pytestmark = [pytest.mark.e2e, needs_prometheus]
 # Short time lines, the shortest with lost scrapes as well. They run in every build: half a minute of one core.
 SHORT = [
     line

@@ -170,15 +170,17 @@ def whole(seed: int) -> tuple[str, list[object]]:
     return text, figures(truth)
 
 
+# How often each damage is done: to one report of each layout, and to many in the slow tier.
+@pytest.mark.parametrize("times", [3, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_report_is_complete_only_with_the_true_figures(damage: str) -> None:
+def test_a_damaged_report_is_complete_only_with_the_true_figures(damage: str, times: int) -> None:
     complete = 0
-    for seed in range(6):
+    for seed in range(times):
         text, truth = whole(seed)
         for report in read(DAMAGES[damage](text, random.Random(seed)).encode()):
             assert not report.complete or figures(report) == truth, (damage, seed)
             complete += report.complete
-    assert complete < 6
+    assert complete < times
 
 
 def test_noise_neither_raises_nor_makes_a_complete_report() -> None:
