@@ -21,8 +21,9 @@ SHIPPED = REPOSITORY / "alerts" / "rules"
 LEFT_OUT = {"diagnosis", "dashboards"}
 LEFT_OUT_OF_DAYS = {"caches", "changes", "devices", "host", "spinlocks"}
 ASKED_EVERY = {"hours": 30, "days": 60, "minute": 60, "five minutes": 60}
-# How many seconds of time lines run together; longer ones run alone.
-TOGETHER = {"hours": 10 * 3600, "days": 24 * 3600, "minute": 24 * 3600, "five minutes": 24 * 3600}
+# How many time lines run together at most, and how many seconds of them; longer ones run alone. Few large batches cost
+# less than many small ones.
+MOST, TOGETHER = 32, 24 * 3600
 QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 
 # Alert -> [(start, end) of each time it fired], in seconds.
@@ -36,10 +37,10 @@ def fired(lines: Iterable[TimeLine], rules: Path = SHIPPED) -> dict[str, Firings
 
 def _batches(lines: Iterable[TimeLine]) -> Iterator[Sequence[TimeLine]]:
     """The time lines, those of a family in batches that can run together."""
-    for family, limit in TOGETHER.items():
+    for family in INTERVALS:
         batch: list[TimeLine] = []
         for line in sorted((each for each in lines if each.family == family), key=lambda line: line.lasts):
-            if batch and line.lasts * (len(batch) + 1) > limit:
+            if batch and (len(batch) == MOST or line.lasts * (len(batch) + 1) > TOGETHER):
                 yield batch
                 batch = []
             batch.append(line)
