@@ -52,7 +52,7 @@ def _run(arguments: list[str]) -> None:
         if arguments[:1] == [serving.WORD]:
             serving.run(arguments)
         else:
-            # Imported here because the process that serves must not load typer.
+            # Imported here because the processes that serve must not load typer.
             from ase_exporter.commands import app
 
             sys.exit(app.run())

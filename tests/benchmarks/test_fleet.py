@@ -114,7 +114,7 @@ class Fleet:
         self.servers.send_signal(signal.SIGUSR1 if ill else signal.SIGUSR2)
 
     def memory(self) -> str:
-        """Of front and workers, MiB."""
+        """Of all processes, MiB."""
         each = [process.memory_full_info() for process in self.running.processes()]
         rss, pss = (sum(values) / 2**20 for values in zip(*((m.rss, m.pss) for m in each), strict=True))
         fds = sum(process.num_fds() for process in self.running.processes())

@@ -282,8 +282,8 @@ def test_an_installed_exporter_gives_an_assistant_its_tools(bin_directory: Path)
 
 
 def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Path) -> None:
-    """Nor what only the commands need: typer and rich would stay in the server's memory."""
-    code = "import json, sys, ase_exporter.web.server, ase_exporter.workers.worker; print(json.dumps([*sys.modules]))"
+    """Nor what only the commands need: typer and rich would stay in the exporter's memory."""
+    code = "import json, sys, ase_exporter.web.server; print(json.dumps([*sys.modules]))"
     imported = run(exporter_alone, "python", "-c", code)
     assert imported.returncode == 0, imported.stderr
     assert not {"numpy", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(

@@ -106,8 +106,8 @@ def test_the_units_listen_on_loopback_on_a_port_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_stopping_signals_the_web_process_alone(name: str) -> None:
-    """A SIGTERM to the workers too would be logged as their death."""
+def test_stopping_signals_the_supervisor_alone(name: str) -> None:
+    """The process that serves gets its SIGTERM from the supervisor, which would take another end for a death."""
     assert settings(UNITS / name)["KillMode"] == ["mixed"]
 
 
@@ -121,6 +121,6 @@ def test_the_shipped_configurations_load_and_read_the_password_that_the_page_ins
 
 
 def test_a_thousand_targets_fit_the_units_limit_of_tasks() -> None:
-    """A thread for each target and for its sp_sysmon, and twice as many while a reload replaces the workers."""
+    """A thread for each target and for its sp_sysmon, and twice as many while a reload replaces all targets."""
     [limit] = settings(UNITS / NAMES[0])["TasksMax"]
     assert int(limit) >= 2 * 2 * 1000 + 200

@@ -47,7 +47,7 @@ def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: 
     for folder in folders:
         folder.mkdir()
     with run("16.0 SP04") as server:
-        settings = configuration(dict.fromkeys(NAMES, server.address), workers=1)
+        settings = configuration(dict.fromkeys(NAMES, server.address))
         with exporter(folders[0], settings) as zero, exporter(folders[1], settings) as one:
             (folders[2] / "prometheus.yml").write_text(of_the_page(zero, one), encoding="utf-8")
             with running_prometheus(folders[2]) as url:

@@ -13,7 +13,7 @@ import psutil
 from tests.planted import DATABASE
 from tests.programs import SOON, START
 
-# Scrape settings for a busy machine, where starting a worker and logging in may take long.
+# Scrape settings for a busy machine, where starting and logging in may take long.
 PATIENT = {"timeout": "60s", "connect_timeout": "60s"}
 
 
@@ -53,7 +53,7 @@ class RunningExporter:
         return self.wait_for("listening on ", START).partition("listening on ")[2].partition(",")[0]
 
     def processes(self) -> list[psutil.Process]:
-        """The web process, then its workers."""
+        """The supervisor, then the process that serves."""
         own = psutil.Process(self.process.pid)
         return [own, *own.children(recursive=True)]
 
@@ -121,7 +121,7 @@ def exporter(
             stderr=subprocess.PIPE,
             text=True,
             cwd=working_directory,
-            env=os.environ | (environment or {}),
+            env=os.environ | {"STATE_DIRECTORY": str(directory / "usual-state")} | (environment or {}),
             preexec_fn=before,
         )
     )

@@ -123,10 +123,14 @@ class Campaign:
     open: set["Corruptor"] = field(default_factory=set)
 
     def end(self) -> None:
-        """No more; and whoever believed something wrong about the server has to log in and ask again."""
+        """No more; and whoever believed something wrong about the server has to log in and ask again.
+
+        A login under way is left alone: ended after its acknowledgement it would count as a refusal.
+        """
         self.on = False
         for connection in self.open:
-            connection.transport.abort()
+            if connection.logged_in:
+                connection.transport.abort()
 
 
 # Answers to the login, to the driver's first statement, and to the one that confirms the login. A damaged one counts as
@@ -146,6 +150,13 @@ class Corruptor(Parrot):
             (0, campaign.chance.randrange(15), campaign.chance.randrange(30))
         )
 
+        self._to_log_in = login_answers
+
+    @property
+    def logged_in(self) -> bool:
+        """Whether all answers to the login have been given."""
+        return self._to_log_in <= 0
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._campaign.open.add(self)
@@ -162,6 +173,7 @@ class Corruptor(Parrot):
     def say(self, answer: bytes) -> None:
         campaign = self._campaign
         self._spared -= 1
+        self._to_log_in -= 1
         spared = self._spared >= 0 or (self._spared < -1 and campaign.chance.random() < 0.5)
         if not campaign.on or not answer or spared:
             super().say(answer)

@@ -226,16 +226,16 @@ def test_a_server_that_is_down_is_asked_at_each_scrape(how: str) -> None:
         one.close()
 
 
-def configuration(port: int, *hosts: str, workers: int = 1, **scrape: str) -> str:
+def configuration(port: int, *hosts: str, **scrape: str) -> str:
     addresses = {f"T{number}": (host, port) for number, host in enumerate(hosts)}
-    return configured(addresses, "planted-wrong", scrape=PATIENT | scrape, changes={}, workers=workers)
+    return configured(addresses, "planted-wrong", scrape=PATIENT | scrape, changes={})
 
 
 def probe(running: RunningExporter, target: str = "T0") -> str:
     return httpx2.get(f"{running.url}/probe?target={target}", trust_env=False, timeout=90).text
 
 
-def test_an_unanswered_login_counts_when_its_worker_dies_or_the_exporter_is_killed(tmp_path: Path) -> None:
+def test_an_unanswered_login_counts_when_the_exporter_or_its_child_is_killed(tmp_path: Path) -> None:
     with login_server() as server:
         server.may_answer.clear()
         options = [f"--state-dir={tmp_path / 'state'}"]
@@ -243,9 +243,9 @@ def test_an_unanswered_login_counts_when_its_worker_dies_or_the_exporter_is_kill
         with exporter(tmp_path, settings, options) as running:
             assert 'reason="deadline"' in probe(running)
             assert server.logins == 1
-            (worker,) = running.processes()[1:]
-            worker.send_signal(signal.SIGKILL)
-            running.wait_for("starting another", START)
+            (child,) = running.processes()[1:]
+            child.send_signal(signal.SIGKILL)
+            running.wait_for("ended by signal 9", START)
             while 'reason="deadline"' not in probe(running):
                 pass
             assert server.logins == LOGIN_ATTEMPTS
@@ -259,7 +259,7 @@ def test_an_unanswered_login_counts_when_its_worker_dies_or_the_exporter_is_kill
 def test_names_and_addresses_of_one_server_count_together(tmp_path: Path) -> None:
     hosts = ("127.0.0.1", "localhost", "127.1", "0x7f.1")
     with login_server() as server:
-        settings = configuration(server.port, *hosts, workers=len(hosts))
+        settings = configuration(server.port, *hosts)
         with exporter(tmp_path, settings) as running, ThreadPoolExecutor(len(hosts)) as callers:
             for _ in range(3):
                 list(callers.map(lambda number: probe(running, f"T{number}"), range(len(hosts))))

@@ -470,7 +470,7 @@ def test_after_an_outage_of_the_directory_the_login_is_tried_every_hour(
 
 def test_targets_share_the_hourly_attempt_of_a_directory_login() -> None:
     shifted = ShiftedClock()
-    ledger = LoginLedger(clock=shifted.clock).client()
+    ledger = LoginLedger(clock=shifted.clock)
     with ExitStack() as stack:
         servers = [stack.enter_context(run("16.0 SP04", speed=0.0)) for _ in range(3)]
         logins = [logging_in(server, shifted=shifted, ledger=ledger)[0] for server in servers]

@@ -18,7 +18,7 @@ from tests.exporter.simulated import run
 
 SCRAPES = 50_000
 SAMPLES = 20
-WORKERS, TARGETS = 2, 16
+TARGETS = 16
 # One request in so many meets a fault; a scrape has two or three, and some ten where one failed.
 EVERY = 30
 # A scrape that hangs or trickles costs this much and no more.
@@ -97,7 +97,7 @@ class Moody(Parrot):
 
 @dataclass(frozen=True)
 class Sample:
-    """Resident bytes and descriptors of each process, the web process first; connections that the servers have."""
+    """Resident bytes and descriptors of each process, the supervisor first; connections that the servers have."""
 
     scrapes: int
     resident: tuple[int, ...]
@@ -130,9 +130,7 @@ async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Coun
         recording = Recording(server.address)
         async with listening(lambda: Moody(recording, moods), TARGETS) as addresses:
             names = [f"S{number}" for number in range(TARGETS)]
-            settings = configuration(
-                dict(zip(names, addresses, strict=True)), scrape={}, changes={}, workers=WORKERS
-            )
+            settings = configuration(dict(zip(names, addresses, strict=True)), scrape={}, changes={})
             async with scraped(directory, settings) as (running, scraper):
                 front = psutil.Process(running.process.pid)
 
@@ -157,7 +155,7 @@ def test_fifty_thousand_scrapes_with_faults_among_them_leave_nothing_behind(tmp_
     first, last = samples[SETTLED], samples[-1]
     assert len(moods.met) == 7
     assert ends[""] > 0.8 * ends.total()
-    assert len(first.resident) == len(last.resident) == WORKERS + 1
+    assert len(first.resident) == len(last.resident) == 2
     for before, after in zip(first.resident, last.resident, strict=True):
         assert after - before < GROWTH, samples
     # A connection that was lost is made anew by the next scrape: there may be fewer, never more.

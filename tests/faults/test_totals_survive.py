@@ -1,4 +1,4 @@
-"""Counters continue through kills of the exporter and its workers, redeployments and damage to the saved totals."""
+"""Counters continue through kills of the exporter and of its child, redeployments and damage to the saved totals."""
 
 import contextlib
 import os
@@ -82,9 +82,11 @@ class Deployment:
 
     def start(self) -> None:
         addresses = {f"S{number}": self.server.address for number in range(self.targets)}
-        options = [f"--state-dir={self.directory / 'state'}"] if self.state else []
+        # Nothing can be made below a device.
+        state = self.directory / "state" if self.state else "/dev/null/none"
+        environment = {"STATE_DIRECTORY": str(state)}
         self.running = self._stack.enter_context(
-            exporter(self.directory, configuration(addresses, workers=1), options)
+            exporter(self.directory, configuration(addresses), environment=environment)
         )
 
     def stop(self) -> None:
@@ -96,10 +98,10 @@ class Deployment:
         self.running.process.kill()
         self.stop()
 
-    def kill_worker(self) -> None:
+    def kill_child(self) -> None:
         assert self.running
-        _, worker = self.running.processes()
-        os.kill(worker.pid, signal.SIGKILL)
+        _, child = self.running.processes()
+        os.kill(child.pid, signal.SIGKILL)
 
     def probe(self) -> str:
         assert self.running
@@ -113,7 +115,7 @@ class Deployment:
         return answer.text
 
     def totals(self) -> Totals:
-        """From a scrape in which the server answered: right after a worker's death one may fail."""
+        """From a scrape in which the server answered: right after a death one may fail."""
         for _ in range(5):
             text = self.probe()
             if re.search(r"^ase_up 1(\.0)?$", text, re.MULTILINE):
@@ -174,7 +176,7 @@ def test_totals_are_those_of_the_server_after_kills_and_redeployments(
                 deployment.kill()
                 deployment.start()
             case 1:
-                deployment.kill_worker()
+                deployment.kill_child()
             case _:
                 deployment.stop()
                 deployment.targets = 1 + (deployment.targets % 3)
@@ -213,14 +215,14 @@ def check_rates(recording: list[tuple[float, float]], folder: Path, dice: random
             assert sample.value == pytest.approx(true, rel=0.01)
 
 
-def test_without_a_state_directory_a_worker_may_die_and_the_exporter_says_so(
+def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(
     server: Simulated, deploy: Deploy, tmp_path: Path
 ) -> None:
     deployment = deploy(state=False)
     first, truth = deployment.totals(), inside(server)
     for _ in range(2):
         server.model.advance(20.0)
-        deployment.kill_worker()
+        deployment.kill_child()
         assert growth(deployment.totals(), first) == growth(inside(server), truth)
     assert deployment.running
     metrics = httpx2.get(f"{deployment.running.url}/metrics", trust_env=False).text
@@ -231,21 +233,34 @@ def test_without_a_state_directory_a_worker_may_die_and_the_exporter_says_so(
     assert set(deployment.totals().values()) == {0}
 
 
-def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_know(
-    server: Simulated, deploy: Deploy, tmp_path: Path
-) -> None:
-    deployment = deploy()
+def restart_unseen(server: Simulated, deployment: Deployment, end: Callable[[], None]) -> tuple[float, float]:
+    """The transactions last seen, and those seen after the exporter has ended in some way and the server restarted."""
     before = deployment.totals()[TRANSACTIONS]
     server.model.advance(30.0)
     seen = deployment.totals()[TRANSACTIONS]
     assert seen > before
-    deployment.kill()
+    end()
     server.model.advance(30.0)
     server.model.restart()
     server.model.advance(20.0)
     deployment.start()
+    return seen, deployment.totals()[TRANSACTIONS]
+
+
+def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_know(
+    server: Simulated, deploy: Deploy
+) -> None:
+    deployment = deploy()
+    seen, after = restart_unseen(server, deployment, deployment.stop)
     # All since its start counts, as it is less than before, and nothing of the half minute before it.
-    assert deployment.totals()[TRANSACTIONS] - seen == inside(server)[TRANSACTIONS]
+    assert after - seen == inside(server)[TRANSACTIONS]
+
+
+def test_a_restart_of_the_server_after_a_kill_is_no_spike(server: Simulated, deploy: Deploy) -> None:
+    deployment = deploy()
+    _, after = restart_unseen(server, deployment, deployment.kill)
+    # For rate() a reset, after which nothing has been counted.
+    assert after == 0
 
 
 def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters_does_not(

@@ -11,17 +11,17 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import pyodbc
 
+from ase_exporter.ase.call_record import call_record
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.database_error import DatabaseError as DatabaseError
 from ase_exporter.ase.database_error import login_error
 from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to, open_sockets
-from ase_exporter.ase.gil_scheduler import gil_scheduler
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
 from ase_exporter.ase.login import Opener as Opener
@@ -100,9 +100,8 @@ class Connection:
         for name in _OVERRIDES:
             os.environ.pop(name, None)
         string = _connection_string(endpoint, user, password, program)
-        with gil_scheduler.released():
-            addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
-            allowed = permit(addresses)
+        addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
+        allowed = permit(addresses)
         now = watchdog.clock.monotonic
         log_in = partial(cls._open_at, endpoint.host, string, watchdog)
         failure, sent = DatabaseError("unknown_host", f"{endpoint.host}: it has no address"), 0
@@ -135,7 +134,7 @@ class Connection:
         seconds = int(deadline - monotonic())
         if seconds < 1:
             raise DatabaseError("deadline", f"no time left to log in to {where}")
-        with _only_login_to(address):
+        with _logins[address]:
             began = monotonic()
             limit = began + seconds - TIMING.login_lead
             end = LoginTimeout(address, watchdog.clock)
@@ -143,8 +142,8 @@ class Connection:
             try:
                 login_floods.watch(address)
                 string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
-                steps = (limit, end), (limit + TIMING.stuck_after, watchdog.give_up)
-                with gil_scheduler.released(), watchdog.guard(*steps):
+                steps = (limit, end), (limit + TIMING.login_stuck_after, watchdog.give_up)
+                with watchdog.guard(*steps), call_record.calling():
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
                 problem = str(error.args[-1])
@@ -152,8 +151,7 @@ class Connection:
                 flooded = login_floods.release(address)
             if raw is None and not flooded:
                 failure = login_error(problem, where, timed_out=monotonic() >= limit)
-                with gil_scheduler.released():
-                    end.explain(failure, monotonic() - began, deadline - monotonic())
+                end.explain(failure, monotonic() - began, deadline - monotonic())
                 raise failure
             end.forget()
             if raw is None or flooded:
@@ -226,7 +224,7 @@ class Connection:
                     if number:
                         rows = self._fetch(cursor, deadline)
                         deadline = next_deadline()
-                    with self._released_unless_data_waits(), self._bounded(cursor, deadline):
+                    with self._bounded(cursor, deadline):
                         more = cursor.nextset() if number else cursor.execute("\n".join(selects))
                     if bool(more and cursor.description) != (number < len(selects)):
                         text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
@@ -304,7 +302,7 @@ class Connection:
             self.cost.statement_seconds += self._monotonic() - started
 
     def _execute(self, cursor: pyodbc.Cursor, sql: str, deadline: float) -> None:
-        with gil_scheduler.released(), self._bounded(cursor, deadline):
+        with self._bounded(cursor, deadline):
             cursor.execute(sql)
 
     def _fetch(self, cursor: pyodbc.Cursor, deadline: float) -> list[Row]:
@@ -321,26 +319,12 @@ class Connection:
                 break
         return rows
 
-    def _released_unless_data_waits(self) -> AbstractContextManager[None]:
-        """Let other threads run within the block, unless the socket already has data for the driver."""
-        return contextlib.nullcontext() if self._socket.waiting() else gil_scheduler.released()
-
     def _bounded(
         self, statement: pyodbc.Cursor, deadline: float, max_bytes: int = MAX_CALL_BYTES
     ) -> CallBounds:
         limit = max(deadline, self._monotonic() + TIMING.min_call_seconds)
         cancel = partial(_cancel, statement)
         return CallBounds(self._socket, self._watchdog, cancel, limit, max_bytes)
-
-
-@contextmanager
-def _only_login_to(address: tuple[str, int]) -> Iterator[None]:
-    with gil_scheduler.released():
-        _logins[address].acquire()
-    try:
-        yield
-    finally:
-        _logins[address].release()
 
 
 def _connection_string(endpoint: Endpoint, user: str, password: str, program: str) -> str:

@@ -15,14 +15,12 @@ from typing import Generic, Self, TypeVar
 from ase_exporter.ase.database_error import DatabaseError, Kind
 from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to, open_sockets
 from ase_exporter.ase.login_ledger import (
-    BUSY,
     DIRECTORIES,
     Account,
-    LedgerClient,
+    Attempt,
     LoginLedger,
-    LoginReport,
+    NotAllowedError,
     Outcome,
-    Permit,
 )
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -38,7 +36,7 @@ MAX_WAIT = 3600.0
 # Bytes of an answer; what is beyond them is no answer to a login.
 _MAX_ANSWER = 1 << 16
 # Seconds that a connection without a login is given to be closed by the other side: longer than one with a login was.
-_MIN_KNOCK, _KNOCK_MARGIN = 0.2, 0.5
+_MIN_SILENCE, _SILENCE_MARGIN = 0.2, 0.5
 _ESTABLISHED = 1
 _PACKET = struct.Struct("!BBHHBB")
 _LOGINACK = 0xAD
@@ -72,8 +70,8 @@ class Endpoint:
 class Login(Generic[Opened]):
     """Logins of one user to one server.
 
-    attempts: how often the server was asked. ledger: decides whether it may be; that of the web process knows what
-    other targets, and workers before this one, have tried.
+    attempts: how often the server was asked. ledger: decides whether it may be; that of the process knows what other
+    targets, and processes before this one, have tried.
     """
 
     def __init__(
@@ -83,7 +81,7 @@ class Login(Generic[Opened]):
         open_connection: Opener[Opened],
         *,
         program: str = PROGRAM,
-        ledger: LedgerClient | None = None,
+        ledger: LoginLedger | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.attempts = 0
@@ -91,12 +89,12 @@ class Login(Generic[Opened]):
         self._auth = auth
         self._open_connection = open_connection
         self._program = program
-        self._ledger = ledger or LoginLedger(clock=clock).client()
+        self._ledger = ledger or LoginLedger(clock=clock)
         # The password that was accepted last, and the one that LDAP or PAM accepted.
         self._accepted: str | None = None
         self._accepted_by_directory: str | None = None
-        # A login whose answer is awaited, and the password and the number of its attempt.
-        self._unanswered: tuple[UnansweredLogin, str, int] | None = None
+        # A login whose answer is awaited, with its password and attempt.
+        self._unanswered: tuple[UnansweredLogin, str, Attempt] | None = None
 
     def open(self, deadline: float) -> Opened:
         """Log in with the password as it is now.
@@ -106,66 +104,66 @@ class Login(Generic[Opened]):
         """
         user, password = self._auth.user, self._auth.read_password()
         remember(password)
-        self._settle()
-        permit: Permit | None = None
+        self._end_unanswered()
+        attempt: Attempt | None = None
 
         def ask(addresses: Sequence[str]) -> int:
-            nonlocal permit
-            permit = self._begin(addresses, password, deadline)
+            nonlocal attempt
+            attempt = self._begin(addresses, password, deadline)
             self.attempts += 1
-            return permit.attempts
+            return attempt.allowed
 
         outcome: Outcome = "unknown"
-        attempts = 1
+        sent = 1
         try:
             connection = self._open_connection(
                 self._endpoint, user, password, deadline=deadline, program=self._program, permit=ask
             )
             outcome = "accepted"
         except DatabaseError as error:
-            outcome, attempts = _outcome(error), error.attempts
-            if error.unanswered and permit:
-                if permit.accepted:
+            outcome, sent = _outcome(error), error.attempts
+            if error.unanswered and attempt:
+                if attempt.accepted:
                     error.unanswered.max_wait = TIMING.accepted_login_wait
-                self._unanswered = error.unanswered, password, permit.number
+                self._unanswered = error.unanswered, password, attempt
             raise
         finally:
-            if permit:
-                self._report(permit.number, password, outcome, attempts)
+            if attempt:
+                self._report(attempt, password, outcome, sent)
         self._accepted = password
         return connection
 
     def close(self) -> None:
         """Give up waiting for an answer."""
         if self._unanswered:
-            unanswered, password, number = self._unanswered
+            unanswered, password, attempt = self._unanswered
             unanswered.close()
             self._unanswered = None
-            self._report(number, password, "unknown")
+            self._report(attempt, password, "unknown")
 
     def note_mechanism(self, mechanism: str) -> None:
         """Note who checked the password of the last login. mechanism: @@authmech, '' if it is not known."""
         self._accepted_by_directory = self._accepted if mechanism in DIRECTORIES else None
 
-    def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> Permit:
-        """The permit of an attempt. Raises DatabaseError if it is not allowed."""
+    def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> Attempt:
+        """An attempt at these addresses of the host. Raises DatabaseError if it is not allowed."""
         user, port = self._auth.user, self._endpoint.port
         accounts = frozenset(Account(name, port, user) for name in (self._endpoint.host, *addresses))
-        permit = self._ledger.begin(accounts, password, deadline)
-        if permit.denied:
-            kind: Kind = "deadline" if permit.denied == BUSY else "login_suspended"
-            raise DatabaseError(kind, f"login {user} {permit.denied}")
-        return permit
+        try:
+            return self._ledger.begin(accounts, password, deadline)
+        except NotAllowedError as error:
+            kind: Kind = "deadline" if error.is_busy else "login_suspended"
+            raise DatabaseError(kind, f"login {user} {error}") from None
 
-    def _report(self, number: int, password: str, outcome: Outcome, attempts: int = 1) -> None:
+    def _report(self, attempt: Attempt, password: str, outcome: Outcome, sent: int = 1) -> None:
         directory = password == self._accepted_by_directory
-        self._ledger.report(LoginReport(number, outcome, directory, attempts))
+        self._ledger.end(attempt, outcome, directory=directory, sent=sent)
 
-    def _settle(self) -> None:
+    def _end_unanswered(self) -> None:
         """Report how an unanswered login has ended. Raises DatabaseError `deadline` if it has not."""
         if self._unanswered is None:
             return
-        unanswered, password, number = self._unanswered
+        unanswered, password, attempt = self._unanswered
         outcome = unanswered.outcome()
         if outcome == "unanswered":
             where = f"{self._endpoint.host}:{self._endpoint.port}"
@@ -173,7 +171,7 @@ class Login(Generic[Opened]):
                 "deadline", f"{where} has not answered a login for {unanswered.seconds:.0f} s"
             )
         self._unanswered = None
-        self._report(number, password, outcome)
+        self._report(attempt, password, outcome)
 
 
 def _outcome(error: DatabaseError) -> Outcome:
@@ -263,7 +261,7 @@ class LoginTimeout:
         if error.kind == "deadline":
             error.uncertain, error.unanswered = self._was_sent, self._unanswered
         elif error.uncertain and error.number is None:
-            wait = max(min(seconds + _KNOCK_MARGIN, left), _MIN_KNOCK)
+            wait = max(min(seconds + _SILENCE_MARGIN, left), _MIN_SILENCE)
             error.uncertain = not _closes_unasked(self._address, wait)
 
     def forget(self) -> None:
@@ -276,8 +274,8 @@ def _closes_unasked(address: tuple[str, int], seconds: float) -> bool:
     """Whether who listens there ends a connection, or talks, before anything is sent: then it is no ASE, but a tunnel
     without one behind it."""
     try:
-        with socket.create_connection(address, seconds) as knock:
-            knock.recv(1)
+        with socket.create_connection(address, seconds) as silent:
+            silent.recv(1)
     except TimeoutError:
         return False
     except OSError:

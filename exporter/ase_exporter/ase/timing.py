@@ -7,12 +7,9 @@ A scrape with the deadline D ends in this order. Each step is for the case that 
                        what comes after a slow one is read.
     D                  The watchdog cancels the statement; the server is asked to stop it and the connection stays.
                        (A login cannot be cancelled: its socket is shut down `login_lead` before its timeout.)
-    D + late_after     The worker answers with what was read so far, whatever the target's thread is doing.
+    D + late_after     The web server answers with what was read so far, whatever the target's thread is doing.
     D + cancel_grace   The watchdog shuts the socket down. The driver returns, the connection is lost.
-    D + silence        The web process answers for a worker that has not answered.
-    + dead_after       The web process kills the worker if it has sent nothing at all to anybody since.
-    D + stuck_after    The worker exits if the target's thread has been in one call for that long: the driver hangs
-                       for good, and only a new process helps.
+    + stuck_after      The process ends, and its supervisor starts another: the driver hangs for good.
 """
 
 from dataclasses import dataclass
@@ -26,21 +23,18 @@ class Timing:
 
     min_call_seconds: every call of the driver gets at least this, even after the deadline: a thread that had to
     wait for the CPU may still fetch what has arrived, as a new login would cost more.
-    late_after, cancel_grace, silence, dead_after, stuck_after: see above. A lower stuck_after would be wrong:
-    with many targets and little CPU every thread is late, and logging in everywhere again costs still more.
+    late_after, cancel_grace, stuck_after: see above. A lower stuck_after would be wrong: with many targets and little
+    CPU every thread is late, and logging in everywhere again costs still more.
+    login_stuck_after: the same for a login, which cannot be cancelled.
     login_lead: the distance to FreeTDS's own login timeout, after which the driver would block for ever.
     login_pause: between two attempts with a refused password, drawn at random from this range so that many
     targets do not come back at once.
     accepted_login_wait: for the answer to a login with a password that the server accepted before, after which it is
     sent again. Any other password waits for as long as the connection lives: see `login`.
-    starved_after: a timer of the worker that is this late means that the process gets no CPU, which says nothing
-    about the driver.
-    start_timeout: for a worker process to start, generous because a busy machine takes many seconds.
-    restart_pause: before a worker is started again; doubled after each start that failed, up to max_restart_pause.
-    crash_pause: before a target is scraped again whose scrapes ended two workers in a row; doubled each time, up to
-    max_crash_pause.
-    drain_timeout: for scrapes in flight, before the workers of an old configuration are stopped.
-    stop_timeout: for all workers to end before they are killed.
+    starved_after: a timer that is this late means that the process gets no CPU, which says nothing about the driver.
+    crash_pause: before a target is scraped again that had a call under way at two deaths of the process in a row;
+    doubled each time, up to max_crash_pause.
+    stop_timeout: for all threads to end when the exporter does.
     """
 
     collector_share: float = 0.6
@@ -49,18 +43,13 @@ class Timing:
     login_lead: float = 0.4
     late_after: float = 0.2
     cancel_grace: float = 0.25
-    silence: float = 0.5
-    dead_after: float = 4.0
     stuck_after: float = 6.0
+    login_stuck_after: float = 20.0
     starved_after: float = 1.0
     login_pause: tuple[float, float] = (30.0, 60.0)
     accepted_login_wait: float = 30.0
-    start_timeout: float = 60.0
-    restart_pause: float = 0.5
-    max_restart_pause: float = 10.0
     crash_pause: float = 60.0
     max_crash_pause: float = 300.0
-    drain_timeout: float = 30.0
     stop_timeout: float = 2.0
 
     def limit(self, deadline: float, clock: Clock) -> float:

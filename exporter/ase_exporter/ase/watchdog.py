@@ -12,6 +12,7 @@ from functools import partial
 
 import pyodbc
 
+from ase_exporter.ase.call_record import call_record
 from ase_exporter.ase.database_error import DatabaseError, query_error
 from ase_exporter.ase.driver_socket import DriverSocket
 from ase_exporter.ase.timing import TIMING
@@ -30,7 +31,7 @@ class Watchdog:
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self.clock = clock
-        # Called when the driver does not come back though its socket is shut down. Workers watch that themselves.
+        # Called when the driver does not come back though its socket is shut down.
         self.give_up: Callable[[], None] = lambda: None
         self._due: list[tuple[float, int]] = []
         self._actions: dict[int, Callable[[], None]] = {}
@@ -105,7 +106,6 @@ class CallBounds:
 
     At `limit` the call is cancelled, `cancel_grace` later its socket is shut down, at last the watchdog gives up.
     max_bytes: that the driver may read.
-    Must not enclose a wait for the GIL scheduler, whose length depends on other threads.
     """
 
     driver_socket: DriverSocket
@@ -121,10 +121,12 @@ class CallBounds:
     _unschedule: Callable[[], None] = lambda: None
 
     def __enter__(self) -> None:
+        call_record.mark(in_call=True)
         self._schedule()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._ended = True
+        call_record.mark(in_call=False)
         # Waits for a step that is being taken.
         self._unschedule()
         if isinstance(error, pyodbc.Error):
@@ -161,7 +163,11 @@ class CallBounds:
         try:
             if not self._flooded:
                 self._check_bytes()
-            if self.watchdog.clock.monotonic() >= self._step_at():
+            late = self.watchdog.clock.monotonic() - self._step_at()
+            if late > TIMING.starved_after and self._steps == 2:
+                # The process gets no CPU, which says nothing about the driver.
+                self.limit += late + TIMING.stuck_after
+            elif late >= 0:
                 self._steps += 1
                 self._take_step()
         finally:

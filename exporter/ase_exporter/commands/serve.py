@@ -1,14 +1,17 @@
 """`ase-exporter serve`: parses the options, then becomes the process that serves."""
 
+import logging
 import os
 import sys
 from pathlib import Path
 
 from ase_exporter import config, logs
 from ase_exporter.commands.options import choose_target, config_path
-from ase_exporter.commands.serving import ServeOptions
+from ase_exporter.commands.serving import ServeOptions, default_state_directory
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
+
+log = logging.getLogger(__name__)
 
 
 def serve(
@@ -30,25 +33,33 @@ def serve(
         _serve_one(*choose_target(config.from_environment(), target, user, password))
     elif config_file is None:
         config_file = config_path(None)
+    directory, is_temporary = (state_directory, False) if state_directory else default_state_directory()
+    if is_temporary:
+        logs.configure(log_format, log_level)
+        log.warning(
+            "no state directory can be written: totals and changes end with this exporter; give --state-dir"
+        )
     options = ServeOptions(
         config_file=config_file,
         listen_address=listen_address,
         web_config_file=web_config_file,
         lifecycle=lifecycle,
         annotations=annotations,
-        state_directory=state_directory,
+        state_directory=directory,
+        is_temporary=is_temporary,
         log_format=log_format,
         log_level=log_level,
     )
-    # The server runs for months: typer would stay in its memory. The process stays the same, and so does its id.
-    # -P: no module of the working directory is imported.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "ase_exporter", *options.arguments()])
+    # The exporter runs for months: typer would stay in its memory. The process stays the same, and so does its id.
+    # With more arenas, glibc would keep what each thread had at its peak.
+    environment = os.environ | {"MALLOC_ARENA_MAX": "2"}
+    os.execve(sys.executable, options.arguments(), environment)
 
 
 def _serve_one(loaded: Config, target: Target) -> None:
     """Leave a server and its login in the environment of the process that serves, but for the password.
 
-    That is in memory that only this process has, and that its workers read like any password file.
+    That is in memory that only this process has, and that its child reads like any password file.
     """
     auth = loaded.auth[target.auth]
     memory = os.memfd_create("password", 0)

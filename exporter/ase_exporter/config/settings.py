@@ -170,7 +170,7 @@ class Config(Strict):
 
     targets: the servers by name. auth, modules: definitions that targets refer to by name. host: if present, even
     empty, /metrics has the host's metrics. sessions: what is shown and kept of sessions. dumps: of all targets, after
-    their own. workers: number of worker processes; by default one per available CPU.
+    their own.
     """
 
     targets: tuple[Target, ...] = ()
@@ -183,7 +183,6 @@ class Config(Strict):
     sessions: SessionsConfig = field(default_factory=SessionsConfig)
     dumps: tuple[Dumps, ...] = ()
     verdicts: VerdictConfig | None = None
-    workers: Annotated[int, Ge(1), Le(256)] | None = None
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -212,7 +211,7 @@ class Config(Strict):
 
 def load(path: Path) -> Config:
     """The configuration file. Raises UserError that names file, line and key."""
-    # Imported here because pydantic and PyYAML must not stay in the memory of `serve` and its workers.
+    # Imported here because the supervisor and most commands need neither pydantic nor PyYAML.
     from ase_exporter.config import yaml_files
 
     return yaml_files.load(path, Config)

@@ -12,7 +12,9 @@ Prometheus a reset to that value, all of which would count as growth of one scra
 of a capture (`raw_counters`) starts at the raw values, which is what a capture is about.
 
 A store that continues another one (`saved_totals`) counts from its raw values and totals: what grew between is
-counted by the same rules. It may continue an older state of the other one, as long as raw counters only grew since.
+counted by the same rules. If the other one may have counted after it was saved (a process that was killed), nobody
+knows what it exported last. Growth that goes on without a gap comes out the same; a table of which a row fell, or was
+not read, starts again at 0, since an exported total that falls to anything else would count as growth.
 
 How a reading of a row is explained, in this order (see `epochs` for the first three):
   rebase    another server, or a start that proves nothing: no growth.
@@ -85,6 +87,7 @@ class CounterStore:
     starts_at_raw: totals start at the raw values of the first reading instead of 0.
     on_rebase: called with one line when counters are re-based.
     events: how often each kind of decrease was met, counted per row (restart and re-bases: each once).
+    news: how many events were new, and how often rows came, went or got another series.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class CounterStore:
         self.starts_at_raw = starts_at_raw
         self.on_rebase = on_rebase
         self.events: Counter[str] = Counter()
+        self.news = 0
         self.epochs = Epochs()
         self.tables: dict[str, TableCounters] = {}
 
@@ -134,6 +138,11 @@ class CounterStore:
             table = self.tables[name] = TableCounters(tuple(widths))
         table.join(self, by_instance=by_instance)
         return table
+
+    @property
+    def witnessed(self) -> int:
+        """Grows with what no later reading would show again."""
+        return self.events.total() + self.news
 
     def families(self) -> list[Family]:
         """The store's own metrics."""
@@ -192,6 +201,8 @@ class TableCounters(
         self.values = self.values or [[] for _ in self.widths]
         self.totals = self.totals or [[] for _ in self.widths]
         self.renumbered = 0
+        # Whether the totals were saved by a process that may have counted on.
+        self.may_lag = False
         self._indexes = {key: index for index, key in enumerate(self.keys)}
         self._series = {labels: number for number, labels in enumerate(self.labels)}
         # The series number of each row at the last `add`.
@@ -249,6 +260,9 @@ class TableCounters(
         elapsed = now - self.read_at
         before = self._before(keys, generations)
         whole = [filled(column, old) for column, old in zip(columns, before, strict=True)]
+        if self.may_lag and self.reads and not self._goes_on(keys, columns, before, generations):
+            self._start_again()
+        self.may_lag = False
         if not self.reads:
             self._note_holes(keys, columns, range(len(keys)))
             deltas: list[Column] = [
@@ -290,6 +304,7 @@ class TableCounters(
     def add(self, owners: Sequence[int], deltas: Sequence[Column]) -> None:
         """Add the growth of each row to the total of its series. owners: per row, the number of its series."""
         if owners is not self._owners:
+            self._store.news += owners != self._owners
             self.note_owners()
             self._owners = owners
         for totals, growth in zip(self.totals, deltas, strict=True):
@@ -319,6 +334,7 @@ class TableCounters(
                 present[checksum] += 1
                 if present[checksum] > self.seen.get(checksum, 0):
                     fresh.append(row)
+        self._store.news += len(fresh)
         for checksum, count in present.items():
             # The latest ones come last.
             self.seen[checksum] = max(count, self.seen.pop(checksum, 0))
@@ -331,6 +347,50 @@ class TableCounters(
         """Note the time of the last reading for the series of its rows; deferred, as they rarely change."""
         for owner in self._owners:
             self.series_read[owner] = self.read_at
+
+    def _goes_on(
+        self,
+        keys: Sequence[Key],
+        columns: Sequence[list[Raw | None]],
+        before: list[Column],
+        generations: Sequence[Key] | None,
+    ) -> bool:
+        """Whether every row that was known is there and has grown, of every instance that was counting."""
+        present = set(keys)
+        unknown = {
+            (key, at)
+            for at, column in enumerate(columns)
+            for key, cell in zip(keys, column, strict=True)
+            if cell is None
+        }
+        grew = all(
+            _unsigned(new, width) >= _unsigned(old, width)
+            for width, column, old_column in zip(self.widths, columns, before, strict=True)
+            for new, old in zip(column, old_column, strict=True)
+            if new is not None
+        )
+        return (
+            grew
+            and self._indexes.keys() <= present
+            and not self.absent.keys() & present
+            and (not self.forgotten or self._indexes.keys() == present)
+            and unknown == self.holes
+            and not any(
+                change(self.marks.get(each, Mark()), self._mark(each)) for each in self._instances(keys)
+            )
+            and generations in (None, [self.generations.get(key) for key in keys])
+        )
+
+    def _start_again(self) -> None:
+        """Have the next reading be the first one, and its totals 0."""
+        self.reads, self.keys, self._indexes, self.growth_of_rows = 0, (), {}, []
+        self.values = [[] for _ in self.widths]
+        self.totals = [[0] * len(totals) for totals in self.totals]
+        self.absent.clear()
+        self.forgotten.clear()
+        self.generations.clear()
+        self.holes.clear()
+        self._dips.clear()
 
     def _instance(self, key: Key) -> Instance:
         return key[-1] if self._by_instance else None

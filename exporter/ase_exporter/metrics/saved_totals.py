@@ -8,7 +8,6 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from ase_exporter.metrics.counters import EVENT_KINDS, CounterStore, TableCounte
 from ase_exporter.metrics.epochs import Count, Epochs
 
 # Changes with the schema; totals of a version that is not known here are not continued.
-_MAGIC = b"ase-exporter totals 5\n"
+_MAGIC = b"ase-exporter totals 6\n"
 # Bytes; a target with more rows starts again with each process.
 MAX_SIZE = 8 << 20
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -29,21 +28,13 @@ class TotalsError(Exception):
     """Saved totals cannot be continued; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedTotals:
-    """The totals of one module of a target. content: as `encode` makes it."""
-
-    target: str
-    module: str
-    content: bytes
-
-
 class _Store(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """A `CounterStore`, and when it was saved."""
+    """A `CounterStore`, and when it was saved. final: nothing was counted after that."""
 
     boot_id: str
     monotonic: float
     at: float
+    final: bool
     epochs: Epochs
     events: dict[str, Count]
     tables: dict[str, TableCounters]
@@ -53,12 +44,16 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Store)
 
 
-def encode(store: CounterStore, clock: Clock = SYSTEM_CLOCK) -> bytes:
-    """The state of a store. Raises TotalsError if it cannot be written, as a number is beyond 64 bits."""
+def encode(store: CounterStore, clock: Clock = SYSTEM_CLOCK, *, final: bool = False) -> bytes:
+    """The state of a store. Raises TotalsError if it cannot be written, as a number is beyond 64 bits.
+
+    final: the store does not count any more, so that these totals are the last that anybody has seen.
+    """
     content = _Store(
         _boot_id(),
         clock.monotonic(),
         clock.time(),
+        final,
         store.epochs,
         store.events,
         store.tables,
@@ -85,6 +80,8 @@ def restore(store: CounterStore, content: bytes, clock: Clock = SYSTEM_CLOCK) ->
         _shift(saved, clock.monotonic() - max(0.0, clock.time() - saved.at) - saved.monotonic)
     store.epochs, store.tables = saved.epochs, saved.tables
     store.events = Counter(saved.events)
+    for table in saved.tables.values():
+        table.may_lag = not saved.final
 
 
 def _shift(saved: _Store, seconds: float) -> None:

@@ -21,6 +21,7 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
+from ase_exporter.scraping import turn
 from ase_exporter.scraping.budget import Budget
 from ase_exporter.scraping.refused_databases import RefusedDatabases
 from ase_exporter.scraping.result import ScrapeResult
@@ -301,16 +302,18 @@ class ModuleCollector:
 
         def on_unreadable(problem: str) -> None:
             problems.append(problem)
-            self._verify_connection(collector.name, problem, result, connection)
+            with turn.given_up():
+                self._verify_connection(collector.name, problem, result, connection)
 
         result.summary.up = True
         try:
-            try:
-                if problem := collector.mismatch(rows):
-                    raise UnreadableError(problem)
-                families = collector.families(rows, self.counters, read_at, on_unreadable)
-            except UnreadableError as error:
-                on_unreadable(str(error))
+            with turn.held():
+                try:
+                    if problem := collector.mismatch(rows):
+                        raise UnreadableError(problem)
+                    families = collector.families(rows, self.counters, read_at, on_unreadable)
+                except UnreadableError as error:
+                    on_unreadable(str(error))
             for family in families:
                 family.read_at = read_at
             result.collected[collector.name] = families

@@ -1,6 +1,5 @@
 """What one scrape of one target has read so far, the metric families it becomes, and what others keep of it."""
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from ase_exporter.sessions.session import Snapshot
 
 @dataclass(slots=True)
 class ScrapeSummary:
-    """What leaves the worker beside the metrics, for the landing page.
+    """What the landing page shows of a scrape.
 
     up: the server answered at least one statement. error: why the target, not just a collector, failed.
     version: of the server, '' if unknown. series: number of samples exposed. stretched: number of collectors
@@ -86,17 +85,9 @@ class ScrapeResult:
     error_kind: str = ""
     ended: bool = False
     sysmon_halted: bool = False
-    _finished: bool = False
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic()
-
-    def finish(self) -> bool:
-        """True for the first caller only, which is the one to send the answer."""
-        with self._lock:
-            first, self._finished = not self._finished, True
-            return first
 
     def all_families(self, stuck: bool) -> list[Family]:
         """Everything read so far, and the metrics about the scrape. stuck: its thread has not come back."""

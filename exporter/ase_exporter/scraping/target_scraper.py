@@ -4,14 +4,14 @@ The deadline bounds all of it: the answer is what was read by then.
 """
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ase_exporter import malloc
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_ledger import LedgerClient
+from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.changes.detect import ConfigWatcher
@@ -23,7 +23,7 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
-from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, encode, restore
+from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.scraping.budget import Budget, session_cpu
 from ase_exporter.scraping.dump_intervals import dump_intervals
 from ase_exporter.scraping.module_collector import ModuleCollector
@@ -52,6 +52,8 @@ CHANGES = "changes"
 # What reads sessions, if the caller asks for them, and seconds between two readings, however often it does.
 SESSION_SNAPSHOT = "session_snapshot"
 MIN_SESSION_INTERVAL = 2.0
+# Seconds between two times that totals are written, if nothing has been counted that no later reading would show again.
+SAVE_INTERVAL = 60.0
 # Cluster Edition: the rows of all instances, told apart by InstanceID, whatever the server's default is.
 CLUSTER_SETUP = "set system_view cluster"
 
@@ -59,9 +61,10 @@ CLUSTER_SETUP = "set system_view cluster"
 class TargetScraper:
     """What a target keeps between scrapes: connection, plans, counters. For one thread at a time.
 
-    module: for scrapes that name no other; modules: the others, by name. ledger: decides about logins.
-    raw_counters: totals start at the server's own values instead of 0. session_interval: seconds between two readings
-    of sessions, at least. clock, open_connection: replaced by tests; all deadlines refer to `clock`.
+    module: for scrapes that name no other; modules: the others, by name. ledger: decides about logins. totals: where
+    those of counters are kept; None to start at 0 and keep nothing. raw_counters: totals start at the server's own
+    values instead of 0. session_interval: seconds between two readings of sessions, at least. clock, open_connection:
+    replaced by tests; all deadlines refer to `clock`.
     """
 
     def __init__(
@@ -74,7 +77,8 @@ class TargetScraper:
         watch: ConfigWatcher | None = None,
         sysmon: "SysmonRunner | None" = None,
         modules: Mapping[str, Module] | None = None,
-        ledger: LedgerClient | None = None,
+        ledger: LoginLedger | None = None,
+        totals: TotalsFiles | None = None,
         *,
         raw_counters: bool = False,
         clock: Clock = SYSTEM_CLOCK,
@@ -100,8 +104,10 @@ class TargetScraper:
             interval = scrape.recheck_interval
             return ModuleCollector(target.name, module, self._budget, interval, clock, counters)
 
-        self._raw_counters = raw_counters
+        self._totals = totals
         self._own_module = target.module
+        # When the totals of each module were saved last (monotonic), and what had been counted then.
+        self._saved: dict[str, tuple[float, int]] = {}
         self._own_collector = self._collector = collector(module)
         self._collectors = {name: collector(other) for name, other in (modules or {}).items()}
         self._collectors |= {"": self._own_collector, target.module: self._own_collector}
@@ -132,6 +138,7 @@ class TargetScraper:
             self._fail_unexpectedly(result)
         result.ended = True
         try:
+            self._save_totals_if_due(result.module)
             self._add_diagnostics(result)
         except Exception:
             self._fail_unexpectedly(result)
@@ -143,26 +150,32 @@ class TargetScraper:
         self._watch_configuration(result, connection)
         self._read_sessions(result, connection)
 
-    def saved_totals(self, result: ScrapeResult) -> SavedTotals | None:
-        """The totals of the counters that the scrape read, for the process that continues them; None without any."""
-        if not result.summary.up or self._raw_counters:
-            return None
-        collector = self._collectors[result.module]
-        try:
-            content = encode(collector.counters, self._clock)
-        except TotalsError:
-            return None
-        return SavedTotals(self.name, result.module or self._own_module, content)
+    def restore_totals(self) -> None:
+        """Continue with the totals of the process before."""
+        if self._totals:
+            for name, collector in self._modules():
+                self._totals.restore(self.name, name, collector.counters)
 
-    def restore_totals(self, totals: Mapping[str, bytes]) -> None:
-        """Continue with the totals of another process, by module. What cannot be continued starts again."""
-        for module, content in totals.items():
-            if module not in self._collectors:
-                continue
-            try:
-                restore(self._collectors[module].counters, content, self._clock)
-            except TotalsError as error:
-                log.warning("target %s: counters restart at 0: saved totals are %s", self.name, error)
+    def save_totals(self) -> None:
+        """Keep all totals, after which nothing is counted any more."""
+        if self._totals:
+            for name, collector in self._modules():
+                if name in self._saved:
+                    self._totals.save(self.name, name, collector.counters, final=True)
+
+    def _modules(self) -> list[tuple[str, ModuleCollector]]:
+        return [(name, each) for name, each in self._collectors.items() if name]
+
+    def _save_totals_if_due(self, module: str) -> None:
+        """Save once a minute, and at once what no later reading would show again."""
+        if self._totals is None:
+            return
+        name = module or self._own_module
+        counters, now = self._collectors[name].counters, self._clock.monotonic()
+        at, witnessed = self._saved.get(name, (-math.inf, 0))
+        if now - at >= SAVE_INTERVAL or counters.witnessed != witnessed:
+            self._totals.save(self.name, name, counters)
+            self._saved[name] = now, counters.witnessed
 
     @property
     def connected(self) -> bool:
@@ -229,7 +242,6 @@ class TargetScraper:
         self._login.note_mechanism(facts.authentication)
         self._collector.make_plan(self._catalogue, facts)
         self._version = str(facts.version)
-        malloc.give_back()
 
     def _watch_configuration(self, result: ScrapeResult, connection: Connection) -> None:
         """Take a snapshot of the server's configuration if one is due, at the interval that the budget allows."""

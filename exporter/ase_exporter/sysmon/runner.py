@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
 from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_ledger import LedgerClient
+from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS, SysmonSettings
@@ -134,7 +134,7 @@ class SysmonRunner:
         auth: Auth,
         settings: SysmonSettings,
         open_connection: Opener[Printing] = Connection.open,
-        ledger: LedgerClient | None = None,
+        ledger: LoginLedger | None = None,
         clock: Clock = SYSTEM_CLOCK,
         halted: bool = False,
     ) -> None:

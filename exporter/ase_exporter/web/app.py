@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import mmap
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.metadata import version
@@ -22,23 +23,21 @@ from ase_exporter.config import Config, Scrape
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.process_totals import ProcessTotals
-from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.pages.render import render
-from ase_exporter.scraping.result import TargetState
+from ase_exporter.scraping.result import ScrapeResult, TargetState
+from ase_exporter.scraping.targets import Answer, BusyError, ScrapeRequest, Targets
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
 from ase_exporter.web.incident_keeper import IncidentKeeper
 from ase_exporter.web.incident_routes import IncidentHandlers
+from ase_exporter.web.loading import Loaded
 from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, protected
-from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest
-from ase_exporter.workers.pool import BusyError, WorkerPool
-from ase_exporter.workers.totals_register import TotalsRegister
 
 if TYPE_CHECKING:
     from ase_exporter.compare.verdicts import VerdictService
@@ -51,19 +50,25 @@ TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
 
 
 class ExporterApp:
-    """State that the requests share: configuration, workers, changes and the exporter's own metrics."""
+    """State that the requests share: configuration, targets, changes and the exporter's own metrics."""
 
     def __init__(
         self,
         load: Callable[[], Loaded],
         loaded: Loaded,
-        state_directory: Path | None = None,
+        state_directory: Path,
+        restarts: int = 0,
+        memory: mmap.mmap | None = None,
+        *,
+        is_temporary: bool = False,
     ) -> None:
-        """load: returns the configuration of now, for reloads; raises UserError."""
+        """load: returns the configuration of now, for reloads; raises UserError. restarts: of the process, so far.
+
+        memory: of the login ledger. is_temporary: the state directory ends with the exporter.
+        """
         self._load = load
         self._reloading = asyncio.Lock()
         self._next_reload: asyncio.Task[None] | None = None
-        self._retiring: asyncio.Task[None] | None = None
         self._collecting_host = asyncio.Lock()
         _log_problems(loaded)
         self.config = config = loaded.config
@@ -73,17 +78,17 @@ class ExporterApp:
         self._state_directory = state_directory
         self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
         self._prepare_judge(config)
-        self._totals = TotalsRegister(state_directory)
-        self._logins = LoginLedger(state_directory)
-        self._halted: set[tuple[str, int]] = set()
-        self.pool = self._new_pool(loaded)
+        self._totals = TotalsFiles(state_directory)
+        self._logins = LoginLedger(state_directory, memory=memory)
+        self.targets = Targets(self._logins, self._totals, self._on_scrape_end)
+        self.targets.configure(config, loaded.catalogue)
         self._process_totals = ProcessTotals(state_directory)
         self.host = HostCollectors(config.host, self._process_totals) if config.host else None
         self._web_config: WebConfig | None = None
         self.metrics = ExporterMetrics()
         for name, value in {
-            "worker_restarts": lambda: self.pool.restarts,
-            "totals_persistent": lambda: self._totals.persistent,
+            "restarts_total": lambda: restarts,
+            "totals_persistent": lambda: self._totals.works and not is_temporary,
             "targets": lambda: len(self.config.targets),
         }.items():
             self.metrics.gauge(name, value)
@@ -105,12 +110,11 @@ class ExporterApp:
 
     @property
     def keeper(self) -> IncidentKeeper | None:
-        """Keeps incidents; None without a state directory, or if none are wanted."""
-        return self._kept if self._state_directory and self.config.sessions.incidents else None
+        """Keeps incidents; None if none are wanted."""
+        return self._kept if self.config.sessions.incidents else None
 
     def _incidents_of(self) -> Incidents:
         """Where incidents are, as configured now."""
-        assert self._state_directory is not None
         return Incidents(self._state_directory, self.config.sessions.incidents)
 
     async def reload(self) -> None:
@@ -124,9 +128,6 @@ class ExporterApp:
 
     async def _reload_in_turn(self) -> None:
         async with self._reloading:
-            if self._retiring:
-                # One old pool at a time.
-                await asyncio.wait([self._retiring])
             self._next_reload = None
             try:
                 await self._reload()
@@ -139,15 +140,8 @@ class ExporterApp:
         loaded = await asyncio.to_thread(self._load)
         _log_problems(loaded)
         config = loaded.config
-        pool = self._new_pool(loaded)
-        try:
-            await pool.launch()
-        except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UserError(f"the workers cannot be started: {reason}") from error
-        await pool.take_over(self.pool)
-        old, self.pool, self.config = self.pool, pool, config
-        self._retiring = asyncio.create_task(old.retire())
+        self.targets.configure(config, loaded.catalogue)
+        self.config = config
         await self._replace_host(config)
         await self.journal.configure(config.changes, _host_watch(config))
         self._stop_judging()
@@ -156,14 +150,9 @@ class ExporterApp:
         self.metrics.loaded()
         log.info("configuration loaded, targets: %d", len(config.targets))
 
-    def _new_pool(self, loaded: Loaded) -> WorkerPool:
-        return WorkerPool(
-            loaded,
-            self.journal,
-            logins=self._logins,
-            totals=self._totals,
-            halted=self._halted,
-        )
+    def _on_scrape_end(self, target: str, result: ScrapeResult) -> None:
+        if result.config_snapshot:
+            self.journal.on_snapshot(target, result.config_snapshot)
 
     async def _replace_host(self, config: Config) -> None:
         # The old collectors may be running in a thread.
@@ -173,7 +162,7 @@ class ExporterApp:
             self.host = HostCollectors(config.host, self._process_totals) if config.host else None
 
     def known(self, target: str) -> list[Family]:
-        """Metrics of a target that its worker does not have: its changes, and verdicts on them."""
+        """Metrics of a target that its scrapes do not have: its changes, and verdicts on them."""
         return [*target_families(self.journal, target), *(self.judge.families(target) if self.judge else ())]
 
     def _prepare_judge(self, config: Config) -> None:
@@ -202,28 +191,21 @@ class ExporterApp:
 
     async def start(self) -> None:
         await self.journal.start()
-        await self.pool.start()
         self._start_judging()
 
     async def stop(self) -> None:
         self._stop_judging()
         self._kept.stop()
-        ends = [asyncio.create_task(self.pool.stop())]
-        if self._retiring:
-            self._retiring.cancel()
-            ends.append(self._retiring)
-        await asyncio.wait(ends)
+        await self.targets.stop()
         self._logins.close()
-        self._totals.close()
         await self.journal.stop()
         if self.host:
             self.host.close()
 
-    async def sessions(self, target: str, *groups: str) -> ScrapeReply:
+    async def sessions(self, target: str, *groups: str) -> Answer:
         """Who runs what on a target, read now. groups: as `sessions.sources` has them. Raises KeyError, BusyError."""
-        deadline = time.monotonic() + self.config.scrape.timeout
-        request = ScrapeRequest(target, deadline, collectors=OWN_COST, session_groups=frozenset(groups))
-        return await self.pool.scrape(request)
+        request = ScrapeRequest(target, collectors=OWN_COST, session_groups=frozenset(groups))
+        return await self.targets.scrape(request, time.monotonic() + self.config.scrape.timeout)
 
     async def host_families(self) -> list[Family]:
         """Metrics of this machine; empty without `host` in the configuration."""
@@ -236,20 +218,9 @@ class ExporterApp:
         timeout = _timeout(request, self.config.scrape)
         margin = min(self.config.scrape.margin, timeout / 2)
         names = request.query_params.getlist("collect[]")
-        reply = await self.pool.scrape(
-            ScrapeRequest(
-                target,
-                asked + timeout - margin,
-                collectors=frozenset(names) if names else None,
-                compress=accepts_gzip(request),
-                module=module,
-                families=tuple(self.known(target)),
-            )
-        )
-        if not reply.body:
-            # The worker is gone.
-            return exposition(request, [OWN.value("ase_up", 0.0)])
-        return Exposition(request, memoryview(reply.body))
+        wanted = ScrapeRequest(target, frozenset(names) if names else None, accepts_gzip(request), module)
+        answer = await self.targets.scrape(wanted, asked + timeout - margin, self.known(target))
+        return Exposition(request, answer.body)
 
 
 class _Handlers:
@@ -329,16 +300,11 @@ class _Handlers:
         )
 
     async def healthy(self, _: Request) -> Response:
-        """Liveness: the web process answers, and every worker runs or is being started."""
-        if problem := self._exporter.pool.problem:
-            return PlainTextResponse(f"not healthy: {problem}\n", 503)
+        """Liveness: the exporter answers."""
         return PlainTextResponse("healthy\n")
 
     async def ready(self, _: Request) -> Response:
-        """Readiness: all workers accept requests."""
-        ready, wanted = self._exporter.pool.ready, self._exporter.pool.size
-        if ready < wanted:
-            return PlainTextResponse(f"not ready: {ready} of {wanted} workers accept requests\n", 503)
+        """Readiness: the configuration is loaded, and scrapes are answered."""
         return PlainTextResponse("ready\n")
 
     async def reload(self, _: Request) -> Response:
@@ -350,7 +316,7 @@ class _Handlers:
 
     async def landing(self, _: Request) -> Response:
         exporter = self._exporter
-        states = exporter.pool.states
+        states = exporter.targets.states
         grafana = exporter.config.changes.grafana
         changed = {name: len(exporter.journal.recent(name)) for name in states}
         return HTMLResponse(landing_page(states, changed=changed, grafana=grafana.url if grafana else ""))
@@ -377,7 +343,7 @@ def landing_page(
 
 
 def create_app(exporter: ExporterApp, access: WriteAccess | None = None) -> Starlette:
-    """The ASGI application; its lifespan starts and stops the workers. access: None changes nothing."""
+    """The ASGI application; its lifespan starts and stops the exporter. access: None changes nothing."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from prometheus_client import ProcessCollector
 
+from ase_exporter.ase.call_record import call_record
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family, Kind
 
@@ -43,5 +44,8 @@ class ExporterMetrics:
         yield OWN.family("ase_exporter_build_info", [((version("ase-exporter"),), 1.0)])
         for name, read in self._gauges.items():
             yield OWN.value(name, read())
+        paused = [((target,), 1.0) for target in call_record.paused]
+        if paused:
+            yield OWN.family("ase_exporter_target_paused", paused)
         requests = [((code, path), float(count)) for (path, code), count in self._requests.items()]
         yield OWN.family("ase_exporter_http_requests_total", requests)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.scraping.targets import Answer
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS
 from ase_exporter.untrusted.redaction import redact
-from ase_exporter.workers.messages import ScrapeReply
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class IncidentKeeper:
     def __init__(
         self,
         kept: Callable[[], Incidents],
-        sessions: Callable[..., Awaitable[ScrapeReply]],
+        sessions: Callable[..., Awaitable[Answer]],
         annotate: Callable[[Change], Awaitable[None]],
         clock: Clock = SYSTEM_CLOCK,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -86,7 +86,7 @@ class IncidentKeeper:
             log.warning("target %s: the incident is not kept, or not whole: %s", target, error)
 
     async def _read(self, target: str) -> Snapshot:
-        reply = await self._sessions(target, SESSIONS, STATEMENTS)
-        if reply.sessions is None:
-            raise OSError(reply.summary.error or "no answer in time")
-        return reply.sessions
+        answer = await self._sessions(target, SESSIONS, STATEMENTS)
+        if answer.sessions is None:
+            raise OSError(answer.summary.error or "no answer in time")
+        return answer.sessions

@@ -16,7 +16,7 @@ from ase_exporter.web.write_access import request_body
 if TYPE_CHECKING:
     from ase_exporter.web.app import ExporterApp
 
-NONE_KEPT = "no incidents are kept: serve needs --state-dir, and sessions.incidents above 0\n"
+NONE_KEPT = "no incidents are kept: sessions.incidents is 0 in the configuration\n"
 # Alerts of one notification that are looked at, and characters of a name.
 MAX_ALERTS, MAX_NAME = 100, 100
 

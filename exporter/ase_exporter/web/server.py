@@ -1,27 +1,32 @@
-"""The web process of `ase-exporter serve`: start-up, the HTTP server and its signals."""
+"""The process that serves: start-up, the HTTP server and its signals. `supervisor` starts it, with a socket."""
 
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterator
+import sys
+import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import uvicorn
 
-from ase_exporter import malloc
+from ase_exporter.ase.call_record import call_record
+from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.auth import BasicAuth
+from ase_exporter.web.loading import load
 from ase_exporter.web.open_endpoints import open_endpoints
 from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol, max_connections
+from ase_exporter.web.supervisor import Legacy
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import WriteAccess
-from ase_exporter.workers import loading
-from ase_exporter.workers.loading import Loaded
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +35,15 @@ SHUTDOWN_SECONDS = 2
 KEEP_ALIVE = 75
 # A TLS handshake takes 256 KiB, and asyncio waits a minute for it.
 MAX_DESCRIPTORS = 8192
+HEARTBEAT_INTERVAL = 1.0
+# pyodbc releases the GIL at every row; with the default of 5 ms, one thread that renders text would slow the fetch of
+# another a hundredfold.
+SWITCH_INTERVAL = 0.0005
+STUCK_STATUS = 3
+# The memory limit of the process in bytes, and what each target adds: a thread's stack, of which little is ever used,
+# and the target's state. A server that announces a value of 2 GiB then costs its connection, not the machine.
+MAX_MEMORY = 512 << 20
+MAX_MEMORY_PER_TARGET = 16 << 20
 # Bytes of the request line and all headers, as far as they arrive in pieces.
 MAX_HEAD = 16 * 1024
 # Connections that wait to be accepted; as many are accepted at once.
@@ -49,41 +63,68 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def listen(address: str) -> socket.socket:
-    """A listening socket for HOST:PORT, [IPV6]:PORT or :PORT (all addresses). Raises UserError."""
-    host, separator, port = address.rpartition(":")
-    host = host.strip("[]")
-    if not separator or not port.isdigit() or int(port) > 65535:
-        raise UserError(f"--web.listen-address: {address!r}: expected HOST:PORT")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, int(port)))
-        listener.listen(512)
-    except OSError as error:
-        listener.close()
-        raise UserError(f"--web.listen-address: {address}: {error.strerror or error}") from error
-    return listener
-
-
 def run(
+    legacy: Legacy,
+    listener: socket.socket,
     config_file: Path | None,
-    listen_address: str,
     web_config_file: Path | None,
-    state_directory: Path | None,
+    state_directory: Path,
     access: WriteAccess,
-) -> None:
-    """Serve until SIGTERM or SIGINT; SIGHUP reloads the configuration. Raises UserError if it cannot start."""
-    load = partial(loading.load, config_file)
-    loaded = load()
+    *,
+    is_temporary: bool = False,
+) -> NoReturn:
+    """Serve until SIGTERM or SIGINT; SIGHUP reloads the configuration. Raises UserError if it cannot start.
+
+    is_temporary: of the state directory.
+    """
+    threading.Thread(target=_end_with, args=(legacy.parent,), daemon=True).start()
+    SYSTEM_WATCHDOG.give_up = _give_up
+    call_record.begin_process()
+    for target in call_record.suspects:
+        log.warning("target %s: a call of the driver was under way when the exporter died", target)
+        if pause := call_record.pause(target):
+            log.warning("target %s: %s", target, pause)
+    load_now = partial(load, config_file)
+    loaded = load_now()
     web_config = WebConfig(web_config_file)
-    listener = listen(listen_address)
-    for line in open_endpoints(listen_address, web_config.settings(), access):
+    for line in open_endpoints(address_of(listener), web_config.settings(), access):
         log.warning("%s", line)
     _allow_many_descriptors()
-    malloc.settle()
-    asyncio.run(_serve(load, loaded, listener, web_config, state_directory, access))
+    _limit_memory(len(loaded.config.targets))
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    exporter = ExporterApp(
+        load_now, loaded, state_directory, legacy.restarts, legacy.logins, is_temporary=is_temporary
+    )
+    asyncio.run(_serve(exporter, listener, web_config, access))
+    # Threads may hang in the driver, so none is waited for.
+    logging.shutdown()
+    os._exit(0)
+
+
+def address_of(listener: socket.socket) -> str:
+    """HOST:PORT of a socket."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _end_with(parent: int) -> None:
+    """End this process with its supervisor, even if that is killed. parent: descriptor of its pipe."""
+    os.read(parent, 1)
+    os._exit(1)
+
+
+def _give_up() -> None:
+    """The driver does not come back from a call, though its socket is shut down: only a new process helps."""
+    log.warning("a call of the driver never returned: starting again")
+    logging.shutdown()
+    os._exit(STUCK_STATUS)
+
+
+def _limit_memory(targets: int) -> None:
+    limit = MAX_MEMORY + targets * MAX_MEMORY_PER_TARGET
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
 def _allow_many_descriptors() -> None:
@@ -95,14 +136,8 @@ def _allow_many_descriptors() -> None:
 
 
 async def _serve(
-    load: Callable[[], Loaded],
-    loaded: Loaded,
-    listener: socket.socket,
-    web_config: WebConfig,
-    state_directory: Path | None,
-    access: WriteAccess,
+    exporter: ExporterApp, listener: socket.socket, web_config: WebConfig, access: WriteAccess
 ) -> None:
-    exporter = ExporterApp(load, loaded, state_directory)
     exporter.watch(web_config)
     app = BasicAuth(
         create_app(exporter, access), web_config, partial(exporter.metrics.count_response, "", 401)
@@ -140,12 +175,19 @@ async def _serve(
     loop.add_signal_handler(signal.SIGHUP, on_hangup)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
-    host, port = listener.getsockname()[:2]
     scheme = "https" if settings.ssl else "http"
-    malloc.give_back()
-    log.info("listening on %s://%s:%d, targets: %d", scheme, host, port, len(exporter.config.targets))
+    log.info("listening on %s://%s, targets: %d", scheme, address_of(listener), len(exporter.config.targets))
     if not exporter.config.targets and not exporter.config.host:
         log.warning(
             "nothing to scrape: no target and no host is configured; give --config.file or set ASE_HOST"
         )
+    beating = asyncio.create_task(_beat())
     await server.serve(sockets=[listener])
+    beating.cancel()
+
+
+async def _beat() -> None:
+    """Show the supervisor that the event loop runs."""
+    while True:
+        call_record.beat()
+        await asyncio.sleep(HEARTBEAT_INTERVAL)

@@ -49,9 +49,9 @@ class SessionHandlers:
             )
         spid = _spid(asked)
         more = [*([TEXT] if with_text else ()), *([waits_of(spid)] if spid else ())]
-        reply = await exporter.sessions(target, SESSIONS, STATEMENTS, *more)
-        snapshot = reply.sessions
-        problem = "" if snapshot else reply.summary.error or "no answer in time"
+        answer = await exporter.sessions(target, SESSIONS, STATEMENTS, *more)
+        snapshot = answer.sessions
+        problem = "" if snapshot else answer.summary.error or "no answer in time"
         if asked.get("format") == "json":
             found = snapshot_json(snapshot) if snapshot else None
             return JSONResponse(

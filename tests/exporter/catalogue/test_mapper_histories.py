@@ -117,7 +117,7 @@ class Way:
 
     def read(self, rows: Rows, epoch: EpochReading) -> list[Family]:
         if ends := self._chance.random() < self._continued:
-            saved = encode(self.store, CLOCK)
+            saved = encode(self.store, CLOCK, final=True)
             restore(store := CounterStore(), saved, CLOCK)
             self.store = store
         if ends or self._renewed:

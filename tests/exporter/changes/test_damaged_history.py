@@ -95,7 +95,7 @@ def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting
         shutil.copytree(written, state)
     full: Callable[[], None] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 1 << 30))  # noqa: E731
     options = [f"--state-dir={state}"]
-    with exporter(tmp_path, "workers: 1\nhost: {}\n", options, before=full) as running:
+    with exporter(tmp_path, "host: {}\n", options, before=full) as running:
         metrics = f"{running.url}/metrics"
         shown = httpx2.get(metrics, trust_env=False, timeout=60).text
         assert "ase_exporter_change_store_up 0.0" in shown

@@ -76,7 +76,6 @@ def exporter(
         {"SIM": ("127.0.0.1", dba.simulator.port)},
         auth={"default": {"user": "ase_exporter", "password": "exporter"}},
         scrape={"budget": None},
-        workers=1,
         modules={"default": {"collectors": dict(reading("state", "changes").collectors)}},
         changes={"interval": "1s", "grafana": {"url": grafana.url, "token_file": str(token)}},
     )

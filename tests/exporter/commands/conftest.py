@@ -32,7 +32,7 @@ def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def exporter(
     tmp_path_factory: pytest.TempPathFactory, shared_grafana: GrafanaStandIn, token_file: Path
 ) -> Iterator[Serving]:
-    settings = f"workers: 1\nchanges: {{grafana: {{url: '{shared_grafana.url}', token_file: {token_file}}}}}"
+    settings = f"changes: {{grafana: {{url: '{shared_grafana.url}', token_file: {token_file}}}}}"
     serving = Serving(tmp_path_factory.mktemp("exporter"), settings)
     yield serving
     serving.stop()

@@ -1,7 +1,5 @@
 """`ase-exporter serve`: options, start-up, memory, and errors in its files."""
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +11,12 @@ import pytest
 import yaml
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 
-from ase_exporter import config
 from ase_exporter.commands import serving
 from ase_exporter.commands.serving import ServeOptions
-from ase_exporter.errors import UserError
-from ase_exporter.workers import loading
 
 # Parts of the file names of shared libraries.
 READERS = ("pydantic", "_yaml")
-MODULES = {"typer", "rich", "argparse", "pydantic", "yaml", "httpx2", "numpy", "jinja2"}
+MODULES = {"typer", "rich", "argparse", "httpx2", "numpy", "jinja2"}
 
 
 def configuration(port: int, *names: str, directory: Path) -> str:
@@ -71,13 +66,14 @@ def test_options_reach_the_process_that_serves_as_they_were_given() -> None:
         lifecycle=True,
         annotations=False,
         state_directory=Path("state"),
+        is_temporary=False,
         log_format="json",
         log_level="debug",
     )
-    assert ServeOptions.from_arguments(given.arguments()) == given
+    assert ServeOptions.from_arguments(given.arguments()[4:]) == given
 
 
-def test_the_server_imports_neither_typer_nor_pydantic() -> None:
+def test_the_processes_that_stay_do_not_import_what_only_commands_need() -> None:
     script = (
         "import sys; import ase_exporter.cli, ase_exporter.commands.serving, ase_exporter.web.server;"
         f"print(sorted(set(sys.modules) & {MODULES}))"
@@ -86,20 +82,13 @@ def test_the_server_imports_neither_typer_nor_pydantic() -> None:
     assert (ended.stdout, ended.stderr) == ("[]\n", "")
 
 
-def test_pydantic_and_yaml_are_in_no_process_that_stays(running: RunningExporter) -> None:
-    # An answer of the worker: it has started.
-    answer = httpx2.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
-    assert "\nase_up 0.0\n" in answer.text
-    web, *workers = running.processes()
-    assert web.pid == running.process.pid
-    assert web.cmdline()[1:5] == ["-P", "-m", "ase_exporter", serving.WORD]
-    assert any("_sqlite3" in name for name in libraries(web))
-    assert workers
-    for process in (web, *workers):
-        assert [name for name in libraries(process) for part in READERS if part in name] == []
-    for worker in workers:
-        assert any("pyodbc" in name for name in libraries(worker))
-        assert not any("_asyncio" in name for name in libraries(worker))
+def test_the_supervisor_has_only_what_it_needs(running: RunningExporter) -> None:
+    supervisor, child = running.processes()
+    assert supervisor.pid == running.process.pid
+    assert supervisor.cmdline()[1:5] == ["-P", "-m", "ase_exporter", serving.WORD]
+    for part in (*READERS, "_sqlite3", "pyodbc"):
+        assert not any(part in name for name in libraries(supervisor))
+        assert any(part in name for name in libraries(child))
 
 
 def test_a_bad_catalogue_file_is_logged(running: RunningExporter, directory: Path) -> None:
@@ -123,38 +112,9 @@ def test_a_reload_applies_the_same_rules_as_a_start(
     assert [target["targets"] for target in targets] == [["ONE"], ["TWO"]]
 
 
-def test_the_loading_process_reads_what_this_process_would(directory: Path, closed_port: int) -> None:
-    file = directory / "same.yml"
-    file.write_text(configuration(closed_port, "ONE", directory=directory), encoding="utf-8")
-    assert loading.load(file) == loading.Loaded.of(config.load(file))
-
-
-def test_a_failing_loading_process_is_a_user_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", shutil.which("false"))
-    with pytest.raises(UserError, match=r"^the process that reads the configuration failed: .* status 1"):
-        loading.load(None)
-
-
-def test_an_error_of_the_loading_process_is_raised_here(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^\S+/none\.yml: cannot be read: No such file or directory$"):
-        loading.load(tmp_path / "none.yml")
-
-
-def test_the_loading_process_ends_quietly_if_the_exporter_has_ended_meanwhile(tmp_path: Path) -> None:
-    file = tmp_path / "exporter.yml"
-    file.write_text("{}")
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "wb") as out:
-        command = [sys.executable, "-P", "-m", "ase_exporter.workers.loading", str(file)]
-        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
-    assert done.stderr == b""
-    assert done.returncode != 0
-
-
 def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, closed_port: int) -> None:
     marker = tmp_path / "imported"
-    # One that the web process imports, one of the loader's and one of the workers'.
+    # Of the process that serves.
     for module in ("uvicorn", "yaml", "pyodbc"):
         (tmp_path / f"{module}.py").write_text(f"open({str(marker)!r}, 'a').write('{module} ')\n")
     text = configuration(closed_port, "ONE", directory=tmp_path / "custom")

@@ -60,7 +60,7 @@ def test_no_name_of_a_server_escapes(
     names, state = NAMES[first : first + 70], tmp_path / "state"
     options = [f"--state-dir={state}", "--web.enable-annotations", "--log.level=debug"]
     with simulated("16.0 SP04", "quiet-oltp") as server:
-        settings = configuration({"A": server.address}, workers=1)
+        settings = configuration({"A": server.address})
         server.faults.column_values.update(planted(names))
         with exporter(tmp_path, settings, options) as running:
             with httpx2.Client(base_url=running.url, trust_env=False, timeout=60) as caller:

@@ -11,9 +11,10 @@ from ase_exporter.ase.login_ledger import FILE, LoginLedger
 from ase_exporter.config import Auth, Config, yaml_files
 from ase_exporter.config.web import TlsServer
 from ase_exporter.errors import UserError
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.totals_files import DIRECTORY, TotalsFiles
 from ase_exporter.sysmon.report import reports_of
 from ase_exporter.web.web_config import server_context
-from ase_exporter.workers.totals_register import DIRECTORY, TotalsRegister
 
 
 def in_time(action: Callable[[], object]) -> str:
@@ -71,6 +72,5 @@ def test_special_files_in_the_state_directory_are_left_out(tmp_path: Path) -> No
     assert in_time(lambda: LoginLedger(tmp_path).close()) == ""
     (tmp_path / DIRECTORY).mkdir()
     os.mkfifo(tmp_path / DIRECTORY / "ONE@default.totals")
-    register = TotalsRegister(tmp_path)
-    assert in_time(lambda: register.of("ONE")) == ""
-    register.close()
+    totals = TotalsFiles(tmp_path)
+    assert in_time(lambda: totals.restore("ONE", "default", CounterStore())) == ""

@@ -130,7 +130,6 @@ async def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Pa
             "auth": {"default": {"user": "monitor", "password": DATABASE}},
             "modules": {"default": {"collectors": reading("state", "changes").collectors}},
             "changes": {"interval": "1s"},
-            "workers": 1,
             # Scraped without a pause.
             "scrape": {**PATIENT, "budget": None},
         }

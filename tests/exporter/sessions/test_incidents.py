@@ -12,10 +12,10 @@ from tests.exporter.web.test_session_routes import SNAPSHOT
 from ase_exporter.changes.change import Change
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeSummary
+from ase_exporter.scraping.targets import Answer
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.web.incident_keeper import LATER, SAME, IncidentKeeper
-from ase_exporter.workers.messages import ScrapeReply
 
 TEXT = "select a from t where b = ?"
 
@@ -69,15 +69,15 @@ class Server:
     annotations: list[Change] = field(default_factory=list)
     first: Snapshot | None = None
 
-    async def sessions(self, target: str, *groups: str) -> ScrapeReply:
+    async def sessions(self, target: str, *groups: str) -> Answer:
         if target == "GONE":
             raise KeyError(target)
         self.asked.append(target)
         if target == "DOWN":
-            return ScrapeReply(1, b"", ScrapeSummary(error="no route"))
+            return Answer(b"", ScrapeSummary(error="no route"))
         first = self.asked.count(target) == 1
         found = self.first or replace(at(len(self.asked)), statements=() if first else SNAPSHOT.statements)
-        return ScrapeReply(1, b"", ScrapeSummary(), sessions=found)
+        return Answer(b"", ScrapeSummary(), sessions=found)
 
     async def annotate(self, change: Change) -> None:
         self.annotations.append(change)

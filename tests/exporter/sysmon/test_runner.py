@@ -194,7 +194,7 @@ def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_pro
 ) -> None:
     monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
     server = Scripted(login_error=DatabaseError("login_failed", "Login failed.", 4002))
-    ledger = LoginLedger().client()
+    ledger = LoginLedger()
     schedule = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, ledger)
     assert [schedule.run_once() for _ in range(4)] == ["login_failed"] * 2 + ["login_suspended"] * 2
     another = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, ledger)

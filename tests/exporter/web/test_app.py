@@ -1,23 +1,18 @@
-"""The HTTP application with real worker processes and targets that refuse connections."""
+"""The HTTP application with targets that refuse connections."""
 
 import gzip
-import os
-import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
-import httpx2
 import pytest
 from starlette.testclient import TestClient
 from tests.planted import UNUSED
-from tests.programs import START, eventually
 
 from ase_exporter import config
 from ase_exporter.web.app import ExporterApp, create_app
+from ase_exporter.web.loading import Loaded
 from ase_exporter.web.write_access import WriteAccess
-from ase_exporter.workers.loading import Loaded
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +27,6 @@ targets:
   - {{name: "TWO", host: 127.0.0.1, port: {closed_port}}}
 modules:
   small: {{collectors: {{waits: false}}}}
-workers: 2
 scrape: {{timeout: 60s}}
 host: {{}}
 """,
@@ -42,12 +36,12 @@ host: {{}}
 
 
 @pytest.fixture(scope="module")
-def running(file: Path) -> ExporterApp:
+def running(file: Path, tmp_path_factory: pytest.TempPathFactory) -> ExporterApp:
     def load() -> Loaded:
         return Loaded.of(config.load(file))
 
     async def make() -> ExporterApp:
-        return ExporterApp(load, load())
+        return ExporterApp(load, load(), tmp_path_factory.mktemp("state"))
 
     return anyio.run(make)
 
@@ -124,28 +118,5 @@ def test_the_landing_page_names_each_target_and_its_state(client: TestClient) ->
     assert "refused the connection" in page
 
 
-def until(client: TestClient, path: str, text: str) -> int:
-    """The status of the first answer that ends with that text; waits for it if need be."""
-    answers: list[httpx2.Response] = []
-
-    def ends_with_it() -> bool:
-        answers.append(client.get(path))
-        return f"\n{answers[-1].text}".endswith(text)
-
-    # A worker that ended is replaced by a new process.
-    eventually(text, ends_with_it, START)
-    return answers[-1].status_code
-
-
-def test_health_and_readiness_tell_whether_workers_run(
-    client: TestClient, running: ExporterApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert until(client, "/-/ready", "\nready\n") == 200
-    assert until(client, "/-/healthy", "\nhealthy\n") == 200
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "executable", "/none")
-        os.kill(running.pool.pids[0], signal.SIGKILL)
-        assert until(client, "/-/healthy", "cannot be started: No such file or directory\n") == 503
-        assert until(client, "/-/ready", "not ready: 1 of 2 workers accept requests\n") == 503
-    assert until(client, "/-/healthy", "\nhealthy\n") == 200
-    assert until(client, "/-/ready", "\nready\n") == 200
+def test_health_and_readiness(client: TestClient) -> None:
+    assert (client.get("/-/ready").text, client.get("/-/healthy").text) == ("ready\n", "healthy\n")

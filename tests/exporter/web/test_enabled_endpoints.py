@@ -12,8 +12,8 @@ from tests.exporter.running_exporter import exporter
 
 from ase_exporter.config import Config
 from ase_exporter.web.app import ExporterApp, create_app
+from ase_exporter.web.loading import Loaded
 from ase_exporter.web.write_access import WriteAccess
-from ase_exporter.workers.loading import Loaded
 
 NUMBER = "0123456789abcdef"
 REQUESTS = {
@@ -28,7 +28,7 @@ OPTIONS = sorted({option for option, _ in REQUESTS.values()})
 def test_an_endpoint_that_changes_something_is_off_unless_its_option_is_given(
     tmp_path: Path, enabled: str
 ) -> None:
-    with exporter(tmp_path, "workers: 1", [enabled]) as running:
+    with exporter(tmp_path, "{}", [enabled]) as running:
         for path, (option, body) in REQUESTS.items():
             answer = httpx2.post(running.url + path, json=body, trust_env=False, timeout=60)
             if option == enabled:
@@ -40,11 +40,11 @@ def test_an_endpoint_that_changes_something_is_off_unless_its_option_is_given(
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     loaded = Loaded.of(Config())
 
     async def make() -> ExporterApp:
-        return ExporterApp(lambda: loaded, loaded)
+        return ExporterApp(lambda: loaded, loaded, tmp_path_factory.mktemp("state"))
 
     access = WriteAccess(lifecycle=True, annotations=True)
     with TestClient(create_app(anyio.run(make), access)) as client:

@@ -93,13 +93,13 @@ def test_what_a_webhook_may_not_send_costs_one_line(client: TestClient, content:
     assert (answer.status_code, answer.text.count("\n")) == (status, status == 400), answer.text
 
 
-def test_it_takes_a_login_and_a_state_directory(client: TestClient, exporter: Exporter) -> None:
+def test_it_takes_a_login_and_incidents_that_are_kept(client: TestClient, exporter: Exporter) -> None:
     exporter.has_users = False
     refused = client.post("/incidents", json={"alerts": [alert("ONE")]})
     assert refused.status_code == 403 and "basic_auth_users" in refused.text
     exporter.keeper = None
     for answer in (client.get("/incidents"), client.post("/incidents", json={"alerts": []})):
-        assert answer.status_code == 404 and "--state-dir" in answer.text
+        assert answer.status_code == 404 and "sessions.incidents is 0" in answer.text
 
 
 def test_a_page_shows_one_without_text_of_statements(client: TestClient, tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 """Reloads of the configuration under scrapes, and reloads that fail."""
 
 import asyncio
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import psutil
 import pytest
 from tests.exporter.simulated import PASSWORD, Simulated, reading
 from tests.programs import eventually_here
@@ -16,10 +16,9 @@ from tests.programs import eventually_here
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.config.changes import ChangesConfig
-from ase_exporter.errors import UserError
+from ase_exporter.scraping.targets import Answer, ScrapeRequest
 from ase_exporter.web.app import ExporterApp
-from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest
+from ase_exporter.web.loading import Loaded
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
@@ -62,33 +61,33 @@ def one(server: Simulated, password: str) -> Config:
         modules={"default": reading("state")},
         changes=ChangesConfig(enabled=False),
         scrape=Scrape(timeout=60.0, connect_timeout=60.0, budget=None),
-        workers=1,
     )
 
 
 @asynccontextmanager
 async def started(file: list[Config]) -> AsyncIterator[ExporterApp]:
-    """An app, of which no worker is left. file: holds the configuration that is loaded now."""
-    before = set(psutil.Process().children())
-    app = ExporterApp(lambda: Loaded.of(file[0]), Loaded.of(file[0]))
-    await app.start()
-    try:
-        yield app
-    finally:
-        await app.stop()
-    assert set(psutil.Process().children()) <= before
+    """An app. file: holds the configuration that is loaded now."""
+    with TemporaryDirectory() as state:
+        app = ExporterApp(lambda: Loaded.of(file[0]), Loaded.of(file[0]), Path(state))
+        await app.start()
+        try:
+            yield app
+        finally:
+            await app.stop()
 
 
-def scrape(app: ExporterApp, name: str = "ONE") -> "asyncio.Task[ScrapeReply]":
-    return asyncio.create_task(app.pool.scrape(ScrapeRequest(name, time.monotonic() + 60)))
+def scrape(app: ExporterApp, name: str = "ONE") -> "asyncio.Task[Answer]":
+    return asyncio.create_task(app.targets.scrape(ScrapeRequest(name), time.monotonic() + 60))
 
 
 async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins) -> None:
-    async with started([one(server, PASSWORD)]) as app:
+    file = [one(server, PASSWORD)]
+    async with started(file) as app:
         in_flight = scrape(app)
         await logins.until(1)
+        file[0] = replace(file[0], targets=(replace(file[0].targets[0], budget=0.5),))
         await app.reload()
-        # The next one waits for it: the server never sees two connections.
+        # The target has changed. Its next scrape waits for this one: the server never sees two connections.
         following = scrape(app)
         await asyncio.sleep(0.2)
         assert (in_flight.done(), following.done(), logins.begun) == (False, False, 1)
@@ -96,7 +95,6 @@ async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: L
         first, second = await in_flight, await following
         assert (first.summary.up, first.summary.error) == (True, "")
         assert (second.summary.up, logins.begun) == (True, 2)
-        assert app.pool.ready == 1
 
 
 async def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated, logins: Logins) -> None:
@@ -133,7 +131,9 @@ async def test_reloads_do_not_get_a_login_locked(server: Simulated, logins: Logi
         assert (await scrape(app)).summary.up
 
 
-async def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_the_last_file() -> None:
+async def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_the_last_file(
+    tmp_path: Path,
+) -> None:
     loaded = Loaded.of(Config())
     begun, going = threading.Event(), threading.Event()
     loads: list[None] = []
@@ -144,7 +144,7 @@ async def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_
         assert going.wait(60)
         return loaded
 
-    app = ExporterApp(load, loaded)
+    app = ExporterApp(load, loaded, tmp_path)
     await app.start()
     first = asyncio.create_task(app.reload())
     await asyncio.to_thread(begun.wait, 60)
@@ -157,21 +157,3 @@ async def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_
     await app.reload()
     assert len(loads) == 3
     await app.stop()
-
-
-async def test_a_reload_whose_workers_cannot_be_started_keeps_the_old_ones(
-    server: Simulated, logins: Logins, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    logins.proceed.set()
-    async with started([one(server, PASSWORD)]) as app:
-        assert (await scrape(app)).summary.up
-        before = app.pool.pids
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "executable", "/none")
-            with pytest.raises(UserError, match="workers cannot be started: No such file or directory"):
-                await app.reload()
-        assert app.pool.pids == before
-        assert (await scrape(app)).summary.up
-        assert logins.begun == 1
-        values = {family.name: family.samples for family in app.metrics.families()}
-        assert values["ase_exporter_config_last_reload_successful"] == [((), 0.0)]

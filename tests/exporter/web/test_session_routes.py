@@ -14,13 +14,13 @@ from tests.exporter.simulated import Simulated
 
 from ase_exporter.config import Auth, Config, Scrape, SessionsConfig, Target
 from ase_exporter.scraping.result import ScrapeSummary
+from ase_exporter.scraping.targets import Answer
 from ase_exporter.sessions.session import Session, SessionWait, SessionWaits, Snapshot
 from ase_exporter.sessions.sources import PROCESSES, SESSIONS, STATEMENTS, TEXT, waits_of
 from ase_exporter.sessions.statements import StatementCost
 from ase_exporter.web.app import ExporterApp
+from ase_exporter.web.loading import Loaded
 from ase_exporter.web.session_routes import SessionHandlers
-from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import ScrapeReply
 
 EVIL = "<script>alert(1)</script>"
 HEAD = Session(
@@ -67,10 +67,10 @@ class Exporter:
         )
     )
 
-    async def sessions(self, target: str, *groups: str) -> ScrapeReply:
+    async def sessions(self, target: str, *groups: str) -> Answer:
         self.asked.append((target, *groups))
         shown = self.snapshot if self.snapshot is None or TEXT in groups else self.snapshot.without_text()
-        return ScrapeReply(1, b"", ScrapeSummary(error="" if shown else "no route"), sessions=shown)
+        return Answer(b"", ScrapeSummary(error="" if shown else "no route"), shown)
 
 
 def answer(exporter: Exporter, **parameters: str) -> Response:
@@ -178,7 +178,7 @@ def test_no_width_cuts_anything_off(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_server_is_asked_within_its_budget_and_the_landing_page_keeps_its_scrape(
-    server: Simulated,
+    server: Simulated, tmp_path: Path
 ) -> None:
     host, port = server.address
     config = Config(
@@ -187,13 +187,13 @@ async def test_a_server_is_asked_within_its_budget_and_the_landing_page_keeps_it
         sessions=SessionsConfig(statement_text=True),
         scrape=Scrape(timeout=60.0, connect_timeout=60.0),
     )
-    exporter = ExporterApp(lambda: Loaded.of(config), Loaded.of(config))
+    exporter = ExporterApp(lambda: Loaded.of(config), Loaded.of(config), tmp_path)
     await exporter.start()
     try:
         reply = await exporter.sessions("ONE", SESSIONS)
         assert reply.sessions is not None, reply.summary.error
         # Without a web configuration nobody can log in, so nobody sees text.
         assert not exporter.shows_statement_text
-        assert exporter.pool.states["ONE"].summary is None
+        assert exporter.targets.states["ONE"].summary is None
     finally:
         await exporter.stop()

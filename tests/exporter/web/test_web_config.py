@@ -82,7 +82,7 @@ def exporting(folder: Path, authority: Authority) -> Iterator[Served]:
     authority.sign("server")
     file = folder / "web.yml"
     file.write_text(good(), encoding="utf-8")
-    with exporter(folder, "workers: 1", [f"--web.config.file={file}"]) as process:
+    with exporter(folder, "{}", [f"--web.config.file={file}"]) as process:
         yield Served(process, authority, file)
 
 

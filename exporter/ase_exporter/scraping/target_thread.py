@@ -1,0 +1,143 @@
+"""The thread of one target, which runs one scrape after the other and alone has the connection and the counters."""
+
+import asyncio
+import contextlib
+import gzip
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ase_exporter.ase.call_record import call_record
+from ase_exporter.metrics.exposition import render_bytes
+from ase_exporter.scraping import turn
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
+
+log = logging.getLogger(__name__)
+
+NO_THREAD = (
+    "no thread can be started: the limit of tasks is reached (TasksMax of the unit, or the pids cgroup)"
+)
+
+
+@dataclass(slots=True, eq=False)
+class RunningScrape:
+    """A scrape that has been asked for.
+
+    result: what it has found so far. compress: gzip the exposition. body: set in the event loop when the scrape has
+    ended; empty if sessions were asked for instead, or if a bug of the exporter ended it.
+    """
+
+    result: ScrapeResult
+    compress: bool
+    body: asyncio.Future[bytes]
+
+
+def render(result: ScrapeResult, *, compress: bool, stuck: bool = False) -> bytes:
+    """The exposition of what a scrape has found so far; empty if sessions were asked for.
+
+    stuck: the target's thread has not come back.
+    """
+    if result.session_groups:
+        return b""
+    families = result.all_families(stuck)
+    result.summary.series = sum(len(family.samples) for family in families)
+    body = render_bytes(families)
+    return gzip.compress(body, compresslevel=1, mtime=0) if compress else body
+
+
+class TargetThread:
+    """A target's thread, which is started with the first scrape.
+
+    idle_timeout: seconds without a scrape after which it logs out; None for never. before: the thread of the target
+    under an older configuration, which ends first, so that the server never sees two connections. on_end: called in the
+    event loop with each scrape that has ended, also after its caller was answered.
+    """
+
+    def __init__(
+        self,
+        scraper: TargetScraper,
+        idle_timeout: float | None,
+        on_end: Callable[[ScrapeResult], None],
+        before: "TargetThread | None" = None,
+    ) -> None:
+        self._scraper = scraper
+        self._idle_timeout = idle_timeout
+        self._on_end = on_end
+        self._before = before
+        self._scrapes: queue.SimpleQueue[RunningScrape | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, scrape: RunningScrape) -> None:
+        """Queue a scrape. Raises RuntimeError if no thread can be started."""
+        if self._thread is None:
+            name = f"target {self._scraper.name}"
+            thread = threading.Thread(
+                target=self._run, args=(asyncio.get_running_loop(),), name=name, daemon=True
+            )
+            thread.start()
+            self._thread = thread
+        self._scrapes.put(scrape)
+
+    def end(self) -> None:
+        """Log out and end the thread after the scrapes that are queued."""
+        self._scrapes.put(None)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the thread has not ended."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the thread has ended, for so many seconds at most."""
+        if self._before:
+            self._before.join(timeout)
+        if self._thread:
+            self._thread.join(timeout)
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._before:
+            self._before.join()
+            self._before = None
+        call_record.enter_thread(self._scraper.name)
+        self._scraper.restore_totals()
+        while True:
+            try:
+                scrape = self._scrapes.get(timeout=self._idle_timeout if self._scraper.connected else None)
+            except queue.Empty:
+                self._scraper.close()
+                continue
+            if scrape is None:
+                break
+            body = self._scrape(scrape)
+            # The loop is closed once the exporter ends.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._finish, scrape, body)
+            # While the thread waits, nothing keeps what the scrape found.
+            del scrape, body
+        self._scraper.save_totals()
+        self._scraper.close()
+
+    def _scrape(self, scrape: RunningScrape) -> bytes:
+        result = scrape.result
+        if time.monotonic() >= result.deadline:
+            # Its caller has been answered; another scrape took too long.
+            return b""
+        try:
+            self._scraper.scrape(result)
+            with turn.held():
+                return render(result, compress=scrape.compress)
+        except Exception:
+            # A bug of the exporter must cost one target one scrape, not its thread.
+            log.exception("target %s: unexpected error", self._scraper.name)
+            result.summary.up, result.summary.error = False, "unexpected error, see the log"
+            return b""
+
+    def _finish(self, scrape: RunningScrape, body: bytes) -> None:
+        """Called in the event loop."""
+        self._on_end(scrape.result)
+        if not scrape.body.done():
+            scrape.body.set_result(body)

@@ -1,0 +1,264 @@
+"""All targets of the process: a thread each, scrapes that callers share, and answers by each caller's deadline.
+
+All methods run in the event loop.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ase_exporter.ase.call_record import call_record
+from ase_exporter.ase.login_ledger import LoginLedger
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.catalogue import Catalogue
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.totals_files import TotalsFiles
+from ase_exporter.scraping.result import ScrapeResult, ScrapeSummary, TargetState
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_thread import NO_THREAD, RunningScrape, TargetThread, render
+from ase_exporter.sessions.session import Snapshot
+from ase_exporter.sysmon.runner import SysmonRunner
+
+log = logging.getLogger(__name__)
+
+# Callers who ask for the same thing share one scrape. Too many different ones would delay all others.
+MAX_IN_FLIGHT = 16
+
+
+class BusyError(Exception):
+    """Too many different scrapes of one target at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrapeRequest:
+    """What a caller wants of a target. Callers who want the same at the same time share one scrape.
+
+    collectors: only these, None for all of the module. compress: gzip the exposition. module: '' for the target's own.
+    session_groups: what to read of sessions, in place of an exposition.
+    """
+
+    target: str
+    collectors: frozenset[str] | None = None
+    compress: bool = False
+    module: str = ""
+    session_groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """body: the exposition; empty if sessions were asked for. sessions: if they were read."""
+
+    body: bytes
+    summary: ScrapeSummary
+    sessions: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """All of the configuration that a target's scrapes depend on: if it is the same after a reload, nothing changes."""
+
+    target: Target
+    auth: Auth
+    sysmon_auth: Auth | None
+    modules: dict[str, Module]
+    scrape: Scrape
+    changes_interval: float | None
+
+    @classmethod
+    def of(cls, config: Config, target: Target) -> "_Settings":
+        return cls(
+            replace(target, labels={}, dumps=(*target.dumps, *config.dumps)),
+            config.auth[target.auth],
+            config.auth[target.sysmon.auth] if target.sysmon else None,
+            {"default": config.module("default"), **config.modules},
+            config.scrape,
+            config.changes.interval if config.changes.enabled else None,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Target:
+    """A target with its thread. in_flight: its scrapes; those past their deadline are not joined any more."""
+
+    settings: _Settings
+    thread: TargetThread
+    sysmon: SysmonRunner | None
+    state: TargetState
+    in_flight: dict[ScrapeRequest, RunningScrape] = field(default_factory=dict)
+
+    def end(self) -> None:
+        self.thread.end()
+        if self.sysmon:
+            self.sysmon.stop()
+
+
+class Targets:
+    """The targets of the configuration.
+
+    on_end: called with a target's name and each result of a scrape that has ended, on time or not. totals: None keeps
+    them only as long as a target is configured.
+    """
+
+    def __init__(
+        self,
+        logins: LoginLedger,
+        totals: TotalsFiles | None = None,
+        on_end: Callable[[str, ScrapeResult], None] = lambda *_: None,
+    ) -> None:
+        self._ledger = logins
+        self._totals = totals
+        self._on_end = on_end
+        self._catalogue: Catalogue | None = None
+        self._targets: dict[str, _Target] = {}
+        # Those that are not configured any more and may still be logging out.
+        self._ending: list[TargetThread] = []
+        # Where sp_sysmon cleared counters and is not run again, by host and port.
+        self._halted: set[tuple[str, int]] = set()
+
+    @property
+    def states(self) -> dict[str, TargetState]:
+        """The last scrape of each target."""
+        return {name: each.state for name, each in self._targets.items()}
+
+    def configure(self, config: Config, catalogue: Catalogue) -> None:
+        """Apply a configuration: a target that it does not change keeps its connection, counters and scrapes."""
+        same_catalogue, self._catalogue = catalogue == self._catalogue, catalogue
+        before, self._targets = self._targets, {}
+        for target in config.targets:
+            settings = _Settings.of(config, target)
+            known = before.pop(target.name, None)
+            if known is None or known.settings != settings or not same_catalogue:
+                known = self._start(settings, catalogue, known)
+            self._targets[target.name] = known
+        self._ending = [thread for thread in self._ending if thread.runs]
+        for removed in before.values():
+            removed.end()
+            self._ending.append(removed.thread)
+
+    async def scrape(
+        self, request: ScrapeRequest, deadline: float, families: Sequence[Family] = ()
+    ) -> Answer:
+        """Scrape a target, or join a scrape of the same that is under way. deadline: monotonic.
+
+        families: what the caller knows of the target, to be rendered with the rest. What has been found by the deadline
+        is answered TIMING.late_after later. Raises KeyError for an unknown target, BusyError if MAX_IN_FLIGHT different
+        scrapes of it are in flight.
+        """
+        target = self._targets[request.target]
+        if pause := call_record.pause(request.target):
+            return self._failed(target, request, "paused", pause)
+        running = target.in_flight.get(request)
+        if running is None or running.result.deadline <= time.monotonic():
+            try:
+                running = self._begin(target, request, deadline, families)
+            except RuntimeError:
+                log.error("target %s: %s", request.target, NO_THREAD)
+                return self._failed(target, request, "internal", NO_THREAD)
+        # Others wait for it, too: who leaves does not cancel it.
+        await asyncio.wait([running.body], timeout=deadline + TIMING.late_after - time.monotonic())
+        if running.body.done():
+            body, summary = running.body.result(), running.result.summary
+            if not body and not request.session_groups:
+                return self._failed(target, request, "internal", summary.error)
+        else:
+            body = render(running.result, compress=request.compress, stuck=True)
+            summary = replace(running.result.summary, error="not everything was read in time")
+        if not request.session_groups:
+            target.state.update(summary)
+        return Answer(body, summary, running.result.sessions)
+
+    async def stop(self) -> None:
+        """End all threads, which write their totals; waits for those that hang for TIMING.stop_timeout."""
+        self._ending += [target.thread for target in self._targets.values()]
+        for target in self._targets.values():
+            target.end()
+        limit = time.monotonic() + TIMING.stop_timeout
+
+        def join_all() -> None:
+            for thread in self._ending:
+                thread.join(max(0.0, limit - time.monotonic()))
+
+        await asyncio.to_thread(join_all)
+
+    def _start(self, settings: _Settings, catalogue: Catalogue, before: _Target | None) -> _Target:
+        target, modules = settings.target, settings.modules
+        interval = settings.changes_interval
+        sysmon = self._start_sysmon(settings)
+        scraper = TargetScraper(
+            target,
+            settings.auth,
+            modules[target.module],
+            settings.scrape,
+            catalogue,
+            ConfigWatcher(interval) if interval else None,
+            sysmon,
+            modules,
+            self._ledger,
+            self._totals,
+        )
+        if before:
+            before.end()
+
+        def on_end(result: ScrapeResult) -> None:
+            self._note(target, result)
+
+        thread = TargetThread(scraper, target.close_idle_after, on_end, before.thread if before else None)
+        return _Target(settings, thread, sysmon, before.state if before else TargetState())
+
+    def _start_sysmon(self, settings: _Settings) -> SysmonRunner | None:
+        target = settings.target
+        if target.sysmon is None or settings.sysmon_auth is None:
+            return None
+        halted = (target.host, target.port) in self._halted or call_record.is_sysmon_halted(target.name)
+        runner = SysmonRunner(target, settings.sysmon_auth, target.sysmon, ledger=self._ledger, halted=halted)
+        try:
+            runner.start()
+        except RuntimeError:
+            log.error("target %s: sp_sysmon: %s", target.name, NO_THREAD)
+        return runner
+
+    def _begin(
+        self, target: _Target, request: ScrapeRequest, deadline: float, families: Sequence[Family]
+    ) -> RunningScrape:
+        now = time.monotonic()
+        target.in_flight = {
+            asked: each
+            for asked, each in target.in_flight.items()
+            if each.result.deadline > now and asked != request
+        }
+        if len(target.in_flight) >= MAX_IN_FLIGHT:
+            raise BusyError(f"target {request.target}: {MAX_IN_FLIGHT} different scrapes are under way")
+        result = ScrapeResult(
+            deadline, request.collectors, families, request.module, session_groups=request.session_groups
+        )
+        running = RunningScrape(result, request.compress, asyncio.get_running_loop().create_future())
+        target.thread.submit(running)
+        target.in_flight[request] = running
+        running.body.add_done_callback(lambda _: self._forget(target, request, running))
+        return running
+
+    @staticmethod
+    def _forget(target: _Target, request: ScrapeRequest, running: RunningScrape) -> None:
+        if target.in_flight.get(request) is running:
+            del target.in_flight[request]
+
+    def _note(self, target: Target, result: ScrapeResult) -> None:
+        """Keep what an ended scrape has found beyond its exposition."""
+        if result.ended:
+            call_record.note_survival(target.name)
+        if result.sysmon_halted:
+            self._halted.add((target.host, target.port))
+            call_record.halt_sysmon(target.name)
+        self._on_end(target.name, result)
+
+    @staticmethod
+    def _failed(target: _Target, request: ScrapeRequest, kind: str, why: str) -> Answer:
+        """The answer to a scrape that could not be made. kind: why, in one word."""
+        summary = ScrapeSummary(error=why)
+        target.state.update(summary)
+        result = ScrapeResult(0.0, session_groups=request.session_groups, summary=summary, error_kind=kind)
+        return Answer(render(result, compress=request.compress), summary)

@@ -1,0 +1,140 @@
+"""The process that `serve` becomes. It owns the listening socket and keeps one child that serves.
+
+A crash of the driver ends the child. The next one answers what has waited in the socket meanwhile. The supervisor
+imports little, as it lives as long as the exporter and does nothing.
+"""
+
+import logging
+import mmap
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from ase_exporter.ase.call_record import call_record
+from ase_exporter.backoff import Backoff
+from ase_exporter.errors import UserError
+
+log = logging.getLogger(__name__)
+
+# Seconds without a heartbeat after which the child is killed: it is stopped, or its event loop hangs. For the first one
+# it has longer, as a busy machine takes many seconds to start it.
+HUNG_AFTER, START_TIMEOUT = 10.0, 60.0
+# Seconds between two looks at the heartbeat.
+TICK = 1.0
+# Seconds for the child to end after SIGTERM.
+STOP_TIMEOUT = 10.0
+# Seconds before the next child is started: doubled with each one that died within YOUNG seconds.
+PAUSE, MAX_PAUSE, YOUNG = 0.1, 10.0, 60.0
+# Bytes of the memory of the login ledger.
+LOGINS_SIZE = 1 << 20
+_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Legacy:
+    """What a child gets of those before it.
+
+    restarts: how often one has died. parent: descriptor of a pipe that ends with the supervisor. logins: memory of the
+    login ledger. The call record is the third thing, in memory that they share.
+    """
+
+    def __init__(self) -> None:
+        self.restarts = 0
+        # Nobody ever writes.
+        self.parent, self._writing = os.pipe()
+        self.logins = mmap.mmap(-1, LOGINS_SIZE)
+
+    def inherit(self) -> None:
+        """Called in the child: the end of the pipe that shows that the supervisor lives is the supervisor's alone."""
+        os.close(self._writing)
+
+
+class Supervisor:
+    """Keeps one child. serve: called in the child, with what it inherits; never returns, but may raise UserError."""
+
+    def __init__(self, serve: Callable[[Legacy], NoReturn]) -> None:
+        self._serve = serve
+        self._legacy = Legacy()
+        self._pauses: Backoff[str, None] = Backoff(PAUSE, MAX_PAUSE)
+        self._stopping = False
+
+    def run(self) -> int:
+        """Supervise until SIGTERM or SIGINT; returns the exit status, that of a first child that never serves."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        while not self._stopping:
+            began, status = time.monotonic(), 1
+            try:
+                if not (child := self._fork()):
+                    self._serve(self._legacy)
+                status = self._watch(child)
+                died = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+            except OSError as error:
+                # Out of processes or memory.
+                died = f"cannot be started: {error.strerror}"
+            if not self._stopping:
+                if not call_record.heartbeat:
+                    return max(status, 1)
+                if time.monotonic() - began > YOUNG:
+                    self._pauses.clear("child")
+                pause = self._pauses.note("child", None, time.monotonic())
+                log.error("the process that serves %s; the next one starts in %.1f s", died, pause)
+                self._legacy.restarts += 1
+                self._await_signal(pause)
+        return 0
+
+    def _fork(self) -> int:
+        """Start a child; returns its process id, 0 in the child. Raises OSError."""
+        child = os.fork()
+        if not child:
+            self._legacy.inherit()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        return child
+
+    def _watch(self, child: int) -> int:
+        """Pass signals on until the child has ended; returns its exit status, or minus the signal that ended it."""
+        started = looked = time.monotonic()
+        kill_at = 0.0
+        while True:
+            number = self._await_signal(TICK)
+            if self._stopping and not kill_at:
+                kill_at = time.monotonic() + STOP_TIMEOUT
+                os.kill(child, signal.SIGTERM)
+            elif number == signal.SIGHUP:
+                os.kill(child, signal.SIGHUP)
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            before, looked = looked, time.monotonic()
+            beat = call_record.heartbeat
+            limit = kill_at or (beat + HUNG_AFTER if beat > started else started + START_TIMEOUT)
+            # A supervisor that was stopped itself knows nothing about the child.
+            if looked > limit and looked - before < HUNG_AFTER / 2:
+                log.error("the process that serves hangs and is killed")
+                os.kill(child, signal.SIGKILL)
+
+    def _await_signal(self, seconds: float) -> int:
+        """Wait for a signal for so long at most; returns its number, 0 for none."""
+        found = signal.sigtimedwait(_SIGNALS, seconds)
+        if found and found.si_signo in (signal.SIGTERM, signal.SIGINT):
+            self._stopping = True
+        return found.si_signo if found else 0
+
+
+def listen(address: str) -> socket.socket:
+    """A listening socket for HOST:PORT, [IPV6]:PORT or :PORT (all addresses). Raises UserError."""
+    host, separator, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise UserError(f"--web.listen-address: {address!r}: expected HOST:PORT")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, int(port)))
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise UserError(f"--web.listen-address: {address}: {error.strerror or error}") from error
+    return listener

@@ -1,1 +1,0 @@
-"""Worker processes, which run the scrapes, and the pool of them in the web process."""

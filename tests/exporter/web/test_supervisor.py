@@ -1,0 +1,178 @@
+"""The supervisor with small children, and with an exporter whose driver crashes or hangs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
+from tests.exporter.simulated import PASSWORD, Simulated
+from tests.programs import START, eventually
+
+# A supervisor that is impatient; its child runs a script, which can show that it works.
+SUPERVISE = """
+import logging, os, signal, sys, time
+from ase_exporter.ase.call_record import call_record
+from ase_exporter.web import supervisor
+logging.basicConfig(format="%(message)s")
+supervisor.HUNG_AFTER = supervisor.STOP_TIMEOUT = 1.0
+supervisor.TICK = 0.05
+def beat():
+    call_record.beat()
+    print("beat", flush=True)
+def serve(legacy):
+    exec(sys.argv[1], globals() | {"legacy": legacy})
+    os._exit(0)
+sys.exit(supervisor.Supervisor(serve).run())
+"""
+
+
+def supervised(child: str, until: str = "", end: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+    """The exit status and the log of a supervisor of that child. until: the line after which it gets a signal."""
+    command = [sys.executable, "-c", SUPERVISE, child]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if until and re.search(until, line):
+                process.send_signal(end)
+                until = ""
+        return process.wait(START), "".join(lines)
+
+
+def test_a_child_that_cannot_start_ends_the_supervisor_with_its_status() -> None:
+    assert supervised("sys.exit(2)") == (2, "")
+
+
+def test_children_that_die_young_are_started_again_with_pauses_that_grow() -> None:
+    status, log = supervised("beat(); os.kill(os.getpid(), signal.SIGSEGV)", until="0.8 s")
+    assert status == 0
+    assert re.findall(r"ended by signal 11; the next one starts in (\S+) s", log) == [
+        "0.1",
+        "0.2",
+        "0.4",
+        "0.8",
+    ]
+
+
+def test_a_child_that_stands_still_is_killed_and_replaced() -> None:
+    child = """
+beat()
+if not legacy.restarts:
+    os.kill(os.getpid(), signal.SIGSTOP)
+print("second", flush=True)
+time.sleep(60)
+"""
+    status, log = supervised(child, until="second")
+    assert status == 0
+    assert "hangs and is killed" in log and "ended by signal 9" in log
+
+
+def test_a_child_that_ignores_the_end_is_killed() -> None:
+    child = "signal.signal(signal.SIGTERM, signal.SIG_IGN); beat(); time.sleep(60)"
+    assert supervised(child, until="beat")[0] == 0
+
+
+@pytest.fixture(scope="module")
+def crashing(server: Simulated, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningExporter]:
+    """An exporter of two targets; the driver crashes at the login to one, and never returns from that to another."""
+    directory = tmp_path_factory.mktemp("crashing")
+    (directory / "sitecustomize.py").write_text(
+        """
+import os, signal, threading, pyodbc
+real = pyodbc.connect
+def connect(string, **options):
+    if "UID={crashing}" in string:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if "UID={stuck}" in string:
+        threading.Event().wait()
+    return real(string, **options)
+pyodbc.connect = connect
+"""
+    )
+    host, port = server.address
+    logins = {"default": "monitor", "crashing": "crashing", "stuck": "stuck"}
+    settings = {
+        "auth": {name: {"user": user, "password": PASSWORD} for name, user in logins.items()},
+        "targets": [{"name": name.upper(), "host": host, "port": port, "auth": name} for name in logins],
+        "changes": {"enabled": False},
+        "scrape": PATIENT,
+    }
+    with exporter(directory, json.dumps(settings), environment={"PYTHONPATH": str(directory)}) as running:
+        yield running
+
+
+def ask(running: RunningExporter, path: str, timeout: float = 60.0) -> str:
+    headers = {"X-Prometheus-Scrape-Timeout-Seconds": str(timeout)}
+    return httpx2.get(f"{running.url}{path}", headers=headers, trust_env=False, timeout=90).text
+
+
+def test_a_target_in_whose_call_the_process_died_twice_is_paused(crashing: RunningExporter) -> None:
+    assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
+    for _ in range(2):
+        with pytest.raises(httpx2.TransportError):
+            ask(crashing, "/probe?target=CRASHING")
+        # The next process answers what comes meanwhile.
+        assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
+    paused = ask(crashing, "/probe?target=CRASHING")
+    assert '\nase_exporter_target_error{reason="paused"} 1.0\n' in paused
+    metrics = ask(crashing, "/metrics")
+    assert '\nase_exporter_target_paused{target="CRASHING"} 1.0\n' in metrics
+    assert "\nase_exporter_restarts_total 2.0\n" in metrics
+    crashing.wait_for("target CRASHING: its scrapes ended the exporter 2 times in a row; tried again in")
+    assert "DEFAULT: a call" not in crashing.log
+
+
+def test_a_driver_that_never_returns_costs_its_target_alone_until_the_process_is_replaced(
+    crashing: RunningExporter,
+) -> None:
+    before = crashing.processes()[1]
+    assert '\nase_exporter_target_error{reason="stuck"} 1.0\n' in ask(crashing, "/probe?target=STUCK", 3.0)
+    assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
+    eventually("the process ends", lambda: not before.is_running(), START)
+    assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
+    crashing.wait_for("target STUCK: a call of the driver was under way when the exporter died")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_when_the_exporter_ends_no_process_stays(
+    server: Simulated, tmp_path: Path, ending: signal.Signals
+) -> None:
+    host, port = server.address
+    settings = (
+        f"auth: {{default: {{user: monitor, password: {PASSWORD}}}}}\n"
+        f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
+        f"scrape: {json.dumps(PATIENT)}\n"
+    )
+    with exporter(tmp_path, settings) as serving:
+        assert "ase_up 1.0" in ask(serving, "/probe?target=ONE&collect[]=state")
+        _, child = serving.processes()
+        serving.process.send_signal(ending)
+        assert serving.process.wait(60) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
+        _, alive = psutil.wait_procs([child], 60)
+        assert not alive
+
+
+def test_without_a_directory_that_can_be_written_the_state_lasts_as_long_as_the_exporter(
+    server: Simulated, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "temporary").mkdir()
+    environment = {"STATE_DIRECTORY": str(tmp_path / "file" / "none"), "TMPDIR": str(tmp_path / "temporary")}
+    with exporter(tmp_path, "host: {}", environment=environment) as running:
+        assert "no state directory can be written" in running.log
+        [directory] = (tmp_path / "temporary").iterdir()
+        assert "\nase_exporter_totals_persistent 0.0\n" in ask(running, "/metrics")
+        _, child = running.processes()
+        os.kill(child.pid, signal.SIGKILL)
+        assert "\nase_exporter_restarts_total 1.0\n" in ask(running, "/metrics")
+        running.stop()
+    eventually("the temporary directory is gone", lambda: not directory.exists())
