@@ -46,6 +46,8 @@ _STYLES: dict[str, Style] = {"better": "better", "worse": "worse", "changed": "c
 EFFECTS = ("response_time", EFFICIENCY, LOAD)
 # Measures whose time line is shown.
 _TIME_LINES = 4
+# The relative difference at the ends of a drawing of intervals is no smaller.
+_MIN_REACH = 0.01
 
 
 def comparison_view(comparison: Comparison, *, everything: bool = False) -> View:
@@ -165,10 +167,10 @@ def _windows(comparison: Comparison) -> Iterator[str]:
 
 def _tables(comparison: Comparison, rows: Sequence[ComparisonRow]) -> list[Part]:
     """The last window against the first; of a series, all windows as well."""
-    reach = min(max((row.size for row in rows), default=0.0), 1.0) or 1.0
+    reach = min(max(_MIN_REACH, *(row.size for row in rows)), 1.0)
     names = [span.name for span in comparison.spans]
     ends = (names[0], names[-1], "difference [interval]")
-    scale = f"{shown(-100 * reach, 'percent')} to {shown(100 * reach, 'percent')}"
+    scale = f"-{shown(reach, 'ratio')} to +{shown(reach, 'ratio')}"
     heads = columns("Measure", "", *ends, "at equal load", scale, figures=ends, whole=("", "at equal load"))
     effects: list[tuple[str | Cell, ...]] = [
         (

@@ -8,6 +8,8 @@ Unit = Literal[
     "ratio", "percent", "points", "seconds", "bytes", "per_second", "per_minute", "count", "engines", "plain"
 ]
 UNKNOWN = "-"
+# Below it, so many zeros would follow the point that nobody counts them.
+_SMALL = 1e-5
 _SIZES = ((2**40, "TB"), (2**30, "GB"), (2**20, "MB"), (2**10, "KB"))
 
 
@@ -38,6 +40,8 @@ def number(value: float, *, digits: int = 3, sign: str = "") -> str:
     """With thousands separators and as many digits at least, but no zeros at the end: 12,345, 12.3, 4, 0.00123."""
     if value == int(value):
         return f"{value:{sign},.0f}"
+    if abs(value) < _SMALL:
+        return f"{value:{sign}.{digits}g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:{sign},.{places}f}"
     return text.rstrip("0").rstrip(".") if places else text

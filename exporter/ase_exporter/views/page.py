@@ -50,5 +50,5 @@ def _environment() -> "Environment":
         undefined=StrictUndefined,
     )
     environment.filters.update(_FILTERS)
-    environment.globals |= {"polylines": polylines, "zip": zip}
+    environment.globals["polylines"] = polylines
     return environment

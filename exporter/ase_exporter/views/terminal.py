@@ -72,17 +72,11 @@ def _shown(parts: Iterable[Part]) -> Iterator[RenderableType]:
 def _table(table: Table) -> RenderableType:
     if not table.rows:
         return TextLine(table.empty)
-    texts = [[_text(cell) for cell in row] for row in table.rows]
-    # Columns without any text are left out, such as those of drawings.
-    at = [
-        number
-        for number, column in enumerate(table.columns)
-        if column.title is not None and (number == 0 or any(row[number] for row in texts))
-    ]
+    at = table.visible(plots=False)
     columns = [table.columns[number] for number in at]
     return WordTable(
         [column.title or "" for column in columns],
-        [[row[number] for number in at] for row in texts],
+        [[_text(row[number]) for number in at] for row in table.rows],
         [place for place, column in enumerate(columns) if column.figures],
         styles=[_STYLES.get(style, "") for style in table.styles],
     )

@@ -84,6 +84,18 @@ class Table:
     styles: Sequence[Style] = ()
     kind: ClassVar[str] = "table"
 
+    def visible(self, *, plots: bool) -> list[int]:
+        """The columns that people see, without those in which nothing is. plots: drawings are something."""
+        return [
+            at
+            for at, column in enumerate(self.columns)
+            if column.title is not None and (at == 0 or any(_is_seen(row[at], plots) for row in self.rows))
+        ]
+
+
+def _is_seen(cell: str | Cell, plots: bool) -> bool:
+    return bool(cell if isinstance(cell, str) else cell.text or (plots and cell.plot))
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
