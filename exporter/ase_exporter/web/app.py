@@ -25,10 +25,10 @@ from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.totals_files import TotalsFiles
-from ase_exporter.pages.render import render
 from ase_exporter.scraping.result import ScrapeResult, TargetState
 from ase_exporter.scraping.targets import Answer, BusyError, ScrapeRequest, Targets
 from ase_exporter.sessions.incidents import Incidents
+from ase_exporter.views.page import render
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition

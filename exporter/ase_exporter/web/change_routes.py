@@ -15,8 +15,8 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import StoreError
 from ase_exporter.config.fields import Moment, Strict, Validator, matching
 from ase_exporter.errors import UserError
-from ase_exporter.pages.render import render
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.views.page import render
 from ase_exporter.web.write_access import request_body
 
 Body = TypeVar("Body", bound=Strict)

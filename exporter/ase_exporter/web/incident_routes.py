@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from ase_exporter.errors import UserError
-from ase_exporter.pages.render import render
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.untrusted.entry import load_json, one_line
+from ase_exporter.views.page import render
 from ase_exporter.web.session_routes import sessions_page
 from ase_exporter.web.write_access import request_body
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from ase_exporter.pages.render import render
 from ase_exporter.sessions.blocking import blocking_trees, relevant_sessions, whole_trees
 from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, waits_of
+from ase_exporter.views.page import render
 
 if TYPE_CHECKING:
     from ase_exporter.web.app import ExporterApp
