@@ -129,8 +129,6 @@ def _eased(found: Finding | None, incident: Incident, sample: Sample, top: Frame
         return False
     texts = "\n".join(found.next_steps)
     if found.subject and found.subject.kind == "spinlock":
-        history = History()
-        history.append(top)
-        lines = spinlock_lines(Scene(top, history, UNICODE), found.subject.name)
+        lines = spinlock_lines(Scene(top, History([top]), UNICODE), found.subject.name)
         texts = "\n".join([texts, *(line.plain for line in lines)])
     return bool(found.expect and re.search(incident.truth.remedy, texts))

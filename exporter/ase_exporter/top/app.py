@@ -6,6 +6,7 @@ moment the user has chosen.
 
 import os
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from textual.widgets import ContentSwitcher, DataTable, Footer, HelpPanel, Input
 from ase_exporter.errors import UserError
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Delivered, Feed
-from ase_exporter.top.frames import Frame, History, Scene
+from ase_exporter.top.frames import MAX_FRAMES, MIN_FRAMES, Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.rows import Rows
 from ase_exporter.top.tables import tables
@@ -95,7 +96,8 @@ class TopApp(App[UserError], inherit_bindings=False):
         super().__init__(ansi_color="NO_COLOR" in os.environ)
         self._feed = feed
         self._glyphs = characters
-        self._histories = {name: History(len(feed.targets)) for name in feed.targets}
+        length = max(MIN_FRAMES, MAX_FRAMES // len(feed.targets))
+        self._histories: dict[str, History] = {name: deque(maxlen=length) for name in feed.targets}
         self._arrived: dict[str, float] = {}
         self._target: str | None = feed.targets[0] if len(feed.targets) == 1 else None
         self._part = PARTS[0]

@@ -1,7 +1,7 @@
 """Frames: one moment of one server as it is shown, the frames of the last minutes, and a frame with those: a scene."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -115,24 +115,8 @@ def _is_well(diagnosis: Diagnosis) -> bool:
     )
 
 
-class History(deque[Frame]):
-    """The last frames of one server, the oldest first. servers: how many there are."""
-
-    def __init__(self, servers: int = 1) -> None:
-        super().__init__(maxlen=max(MIN_FRAMES, MAX_FRAMES // servers))
-
-    def until(self, shown: Frame) -> Iterator[Frame]:
-        """The frames up to one of them."""
-        for each in self:
-            yield each
-            if each is shown:
-                return
-
-    def trend(
-        self, shown: Frame, length: int, value: Callable[[Figures], float | None]
-    ) -> list[float | None]:
-        """A figure in the last `length` frames up to one; None where it is missing."""
-        return [value(each.figures) for each in list(self.until(shown))[-length:]]
+# The last frames of one server, the oldest first.
+History = deque[Frame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +132,15 @@ class Scene:
     def figures(self) -> Figures:
         return self.frame.figures
 
+    def last(self, length: int = MAX_FRAMES) -> list[Frame]:
+        """The last frames, up to the one that is shown."""
+        kept = list(self.history)
+        end = next((at for at, each in enumerate(kept, 1) if each is self.frame), len(kept))
+        return kept[max(0, end - length) : end]
+
 
 def change_flags(scene: Scene, length: int) -> list[bool]:
     """In which of the last frames a change was seen first."""
-    frames = list(scene.history.until(scene.frame))[-length - 1 :]
+    frames = scene.last(length + 1)
     found = [len(after.sample.changes) > len(before.sample.changes) for before, after in pairwise(frames)]
     return found if len(frames) > length else [False, *found]

@@ -65,7 +65,7 @@ def _account(account: Account) -> str:
 
 
 def _last_answer(scene: Scene) -> str:
-    answered = [each for each in scene.history.until(scene.frame) if not each.sample.error]
+    answered = [each for each in scene.last() if not each.sample.error]
     since = f"Last answer at {clock(answered[-1].sample.at)}" if answered else "No answer yet"
     return f"{since}; tried again every {scene.frame.sample.interval:g} s, a refused login only after a pause"
 

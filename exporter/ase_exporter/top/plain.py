@@ -34,9 +34,7 @@ def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[RenderableType]:
 
 
 def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
-    history = History()
-    history.append(frame)
-    scene = Scene(frame, history, glyphs, MAX_WIDTH)
+    scene = Scene(frame, History([frame]), glyphs, MAX_WIDTH)
     yield TextLine(title(scene) + baseline(scene), "bold")
     lines = header(scene)
     if frame.sample.error:

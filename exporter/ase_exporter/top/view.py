@@ -14,7 +14,7 @@ from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.errors import UserError
 from ase_exporter.readings.samples import SESSION_ROWS
 from ase_exporter.sessions.blocking import Link, blocking_trees
-from ase_exporter.sessions.session import Snapshot
+from ase_exporter.sessions.session import Session
 from ase_exporter.sessions.statements import COSTS, StatementCost
 from ase_exporter.top.figures import Row
 from ase_exporter.top.frames import NARROW, STYLES, Frame, Scene, change_flags
@@ -143,11 +143,8 @@ def _empty(scene: Scene, name: str, definition: TableDefinition) -> str:
 
 def contention_trend(scene: Scene, spinlock: str, length: int) -> list[float | None]:
     """Its contention in the last frames; None where it is missing."""
-    return scene.history.trend(
-        scene.frame,
-        length,
-        lambda figures: next((each.contention for each in figures.spinlocks if each.name == spinlock), None),
-    )
+    tables = (each.figures.spinlocks for each in scene.last(length))
+    return [next((each.contention for each in found if each.name == spinlock), None) for found in tables]
 
 
 def _trend(row: Row, scene: Scene) -> str:
@@ -163,21 +160,21 @@ def in_tree(link: Link, scene: Scene) -> str:
     return f"{indent}{link.session.spid}"
 
 
-def _links(snapshot: Snapshot) -> list[Link]:
+def _sessions(scene: Scene) -> Sequence[Session]:
+    return scene.frame.sample.sessions.sessions if scene.frame.sample.sessions else ()
+
+
+def _links(scene: Scene) -> list[Link]:
     """All sessions, in their order, with how many each blocks."""
-    blocks = {link.session.spid: link.blocks for link in blocking_trees(snapshot.sessions)}
-    return [Link(each, 0, blocks.get(each.spid, 0)) for each in snapshot.sessions]
-
-
-def _of_snapshot(rows: Callable[[Snapshot], Iterable[Any]]) -> Callable[[Scene], Iterable[Any]]:
-    return lambda scene: rows(scene.frame.sample.sessions) if scene.frame.sample.sessions else ()
+    blocks = {link.session.spid: link.blocks for link in blocking_trees(_sessions(scene))}
+    return [Link(each, 0, blocks.get(each.spid, 0)) for each in _sessions(scene)]
 
 
 # Rows that are no figures; of sessions, those at work and those whose transactions are in the way.
 _ROWS: Mapping[str, Callable[[Scene], Iterable[Any]]] = {
-    "blocking": _of_snapshot(lambda snapshot: blocking_trees(snapshot.sessions)),
-    "sessions": _of_snapshot(_links),
-    "statements": _of_snapshot(attrgetter("statements")),
+    "blocking": lambda scene: blocking_trees(_sessions(scene)),
+    "sessions": _links,
+    "statements": lambda scene: scene.frame.sample.sessions.statements if scene.frame.sample.sessions else (),
     "changes": lambda scene: reversed(scene.frame.sample.changes),
 }
 _TYPES = {

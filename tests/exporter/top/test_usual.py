@@ -26,9 +26,7 @@ def shown(samples: Sequence[Sample]) -> list[Frame]:
 
 
 def text(frame: Frame) -> str:
-    history = History()
-    history.append(frame)
-    scene = Scene(frame, history, UNICODE, 500)
+    scene = Scene(frame, History([frame]), UNICODE, 500)
     return "\n".join([title(scene) + baseline(scene), *(line.plain for line in header(scene))])
 
 
