@@ -203,8 +203,9 @@ class TopApp(App[UserError], inherit_bindings=False):
         self._sort(name, descending=not descending)
 
     def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
-        """Sort by a column whose title was clicked on."""
-        self._sort(self._content().titles[event.column_index][0])
+        """Sort by a column whose title was clicked on, not one of the tables below."""
+        if event.data_table is self._table:
+            self._sort(self._content().titles[event.column_index][0])
 
     def _sort(self, name: str, *, descending: bool = True) -> None:
         self._order[self._shown_part] = (name, descending)

@@ -172,6 +172,15 @@ async def test_a_click_chooses_a_table_and_sorts_by_a_column(screen: Screen) -> 
     assert "Searches/s▼" in screen.text and screen.below("Cache")[1].startswith(by_searches[0].name)
 
 
+async def test_a_click_on_a_table_below_changes_nothing() -> None:
+    async with started(SERVER, size=(200, 60)) as screen:
+        await screen.show(recorded("storm", "lock storm")[-1])
+        before = screen.lines
+        for text in ("Wait event", "Text", "waiting for a lock"):
+            await screen.click(text)
+            assert screen.lines == before
+
+
 async def test_a_filter_is_typed_kept_and_removed(screen: Screen) -> None:
     frames = recorded("memscale", "series 2 run 05")
     await screen.show(frames[-1])
