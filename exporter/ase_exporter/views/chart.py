@@ -17,7 +17,7 @@ Line = tuple[Sequence[float], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class TimeChart:
-    """A chart for the macro `time_chart` of parts.html, WIDTH by HEIGHT, which a page stretches.
+    """A chart for the macro `time_chart` of view.html, WIDTH by HEIGHT, which a page stretches.
 
     lines: points as SVG has them, and the number of their colour. names: of the colours, where there are several.
     bands, spans, gaps: left edge, width and text, of points, of what is shaded, and of what is grey. marks: place and
