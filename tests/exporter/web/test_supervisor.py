@@ -88,6 +88,8 @@ def crashing(server: Simulated, tmp_path_factory: pytest.TempPathFactory) -> Ite
     (directory / "sitecustomize.py").write_text(
         """
 import os, signal, threading, pyodbc
+from ase_exporter.ase.timing import TIMING
+TIMING.login_stuck_after = 5.0
 real = pyodbc.connect
 def connect(string, **options):
     if "UID={crashing}" in string:
