@@ -103,12 +103,12 @@ class TargetThread:
             self._before.join()
             self._before = None
         call_record.enter_thread(self._scraper.name)
-        self._scraper.restore_totals()
+        self._guard(self._scraper.restore_totals)
         while True:
             try:
                 scrape = self._scrapes.get(timeout=self._idle_timeout if self._scraper.connected else None)
             except queue.Empty:
-                self._scraper.close()
+                self._guard(self._scraper.close)
                 continue
             if scrape is None:
                 break
@@ -118,8 +118,15 @@ class TargetThread:
                 loop.call_soon_threadsafe(self._finish, scrape, body)
             # While the thread waits, nothing keeps what the scrape found.
             del scrape, body
-        self._scraper.save_totals()
-        self._scraper.close()
+        self._guard(self._scraper.save_totals)
+        self._guard(self._scraper.close)
+
+    def _guard(self, action: Callable[[], None]) -> None:
+        """Do something that no bug must turn into the end of the thread."""
+        try:
+            action()
+        except Exception:
+            log.exception("target %s: unexpected error", self._scraper.name)
 
     def _scrape(self, scrape: RunningScrape) -> bytes:
         result = scrape.result

@@ -212,6 +212,20 @@ async def test_no_exception_ends_the_thread_of_a_target(
     assert answer.summary.up and b"ase_up 1.0" in answer.body
 
 
+async def test_a_bug_while_it_logs_out_or_reads_its_totals_does_not_end_the_thread_of_a_target(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    both = config(server)
+    idle = replace(both.targets[0], close_idle_after=0.1)
+    async with running(replace(both, targets=(idle,))) as targets:
+        with monkeypatch.context() as patch:
+            patch.setattr(TargetScraper, "restore_totals", lambda _: 1 / 0)
+            patch.setattr(TargetScraper, "close", lambda _: 1 / 0)
+            assert (await scrape(targets)).summary.up
+            await eventually_here("both bugs", lambda: caplog.text.count("ZeroDivisionError") >= 2)
+        assert (await scrape(targets)).summary.up
+
+
 async def test_a_thread_that_waits_keeps_nothing_of_the_last_scrape(server: Simulated) -> None:
     freed = threading.Event()
 
