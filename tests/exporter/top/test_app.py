@@ -95,7 +95,11 @@ async def started(
     feed = HandFed(*targets)
     app = TopApp(feed, characters)
     async with app.run_test(size=size) as pilot:
-        yield Screen(app, pilot, feed)
+        running = Screen(app, pilot, feed)
+        # The last line comes after the first drawing.
+        while not running.lines[-1]:
+            await pilot.pause()
+        yield running
 
 
 @pytest.fixture
@@ -175,10 +179,11 @@ async def test_a_click_chooses_a_table_and_sorts_by_a_column(screen: Screen) -> 
 async def test_a_click_on_a_table_below_changes_nothing() -> None:
     async with started(SERVER, size=(200, 60)) as screen:
         await screen.show(recorded("storm", "lock storm")[-1])
-        before = screen.lines
+        # The first line may say by now that the next answer is late.
+        before = screen.lines[1:]
         for text in ("Wait event", "Text", "waiting for a lock"):
             await screen.click(text)
-            assert screen.lines == before
+            assert screen.lines[1:] == before
 
 
 async def test_a_filter_is_typed_kept_and_removed(screen: Screen) -> None:
