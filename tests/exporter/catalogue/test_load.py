@@ -18,6 +18,7 @@ from ase_exporter.diagnosis.catalogue import DiagnosisCatalogue
 from ase_exporter.diagnosis.load_profile import LoadCounter
 from ase_exporter.report.profile import ProfileTable
 from ase_exporter.sessions.sources import Source
+from ase_exporter.top.tables import TableDefinition
 
 GOOD = """
 jobs:
@@ -53,8 +54,8 @@ BUILT_IN: dict[Path, Any] = dict.fromkeys(sorted(HERE.glob("*.yaml")), dict[str,
     PACKAGES / "diagnosis" / "findings.yaml": DiagnosisCatalogue,
     PACKAGES / "diagnosis" / "load_profile.yaml": list[LoadCounter],
     PACKAGES / "sessions" / "sources.yaml": dict[str, Source],
-    PACKAGES / "top" / "collectors.yaml": dict[str, float],
-    PACKAGES / "top" / "columns.yaml": dict[str, list[list[str | int]]],
+    PACKAGES / "readings" / "collectors.yaml": dict[str, float],
+    PACKAGES / "top" / "tables.yaml": dict[str, TableDefinition],
 }
 
 
