@@ -130,7 +130,7 @@ def server_grabs(server: Simulated) -> float:
 def test_a_connection_that_is_one_answer_behind_is_lost(
     server: Simulated, scraper: TargetScraper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.model.faults.column_types["monWorkQueue.CurrentLength"] = "varchar(30)"
+    server.model.faults.column_types["monWorkQueue.MaxLength"] = "varchar(30)"
     query = Connection.query
 
     def behind(connection: Connection, sql: str, deadline: float) -> list[Row]:

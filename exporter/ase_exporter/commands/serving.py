@@ -53,7 +53,16 @@ def run(arguments: Sequence[str]) -> None:
 
     options = ServeOptions.from_arguments(arguments)
     logs.configure(options.log_format, options.log_level)
-    listener = listen(options.listen_address)
+    try:
+        listener = listen(options.listen_address)
+    except UserError:
+        from ase_exporter.web.loading import load
+        from ase_exporter.web.web_config import WebConfig
+
+        # What is wrong with the files comes first: the address may be in use by the exporter that they are for.
+        load(options.config_file)
+        WebConfig(options.web_config_file)
+        raise
 
     def serve(legacy: Legacy) -> NoReturn:
         from ase_exporter.web import server
