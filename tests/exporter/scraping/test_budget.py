@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -186,9 +187,9 @@ def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(
         assert result.summary.up
         return result
 
-    def slow_table(name: str) -> object:
+    def slow_table(name: str, *columns: Any) -> object:
         clock.ahead += 0.5 if name == "monDeviceIO" else 0.0
-        return table(name)
+        return table(name, *columns)
 
     scrape_it()
     monkeypatch.setattr(server.model, "table", slow_table)
