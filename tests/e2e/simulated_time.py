@@ -25,7 +25,6 @@ from ase_exporter.ase.connection import Connection
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import target_families
 from ase_exporter.clock import Clock
@@ -36,6 +35,7 @@ from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 
@@ -248,12 +248,14 @@ def record(
         running(lambda: simulation(server, None, HOST, 0)) as run,
     ):
         scraper = TargetScraper(
-            Target(name=server.name, host=HOST, port=run.port, encrypt_password=encrypt_password),
-            auth,
-            module or Module(),
-            Scrape(connect_timeout=scrape_timeout or 60.0),
+            TargetSettings(
+                Target(name=server.name, host=HOST, port=run.port, encrypt_password=encrypt_password),
+                auth,
+                {"default": module or Module()},
+                Scrape(connect_timeout=scrape_timeout or 60.0),
+                snapshots,
+            ),
             load_catalogue()[0],
-            ConfigWatcher(snapshots, clock),
             clock=clock,
             open_connection=partial(Connection.open, watchdog=Watchdog(clock)),
         )

@@ -21,6 +21,7 @@ from ase_exporter.config import Auth, Scrape, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sysmon.difference import headline_changes
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample
@@ -99,13 +100,13 @@ def _advance_to(server: SimulatedServer, start: float) -> None:
 def look_both_ways(server: SimulatedServer, listening: Running) -> Iterator[Window]:
     target = Target(name="memscale", host="127.0.0.1", port=listening.port)
     catalogue, _ = load_catalogue()
-    scraper = TargetScraper(
+    settings = TargetSettings(
         target,
         Auth(user="ase_exporter", password="exporter"),
-        reading(*COLLECTORS),
+        {"default": reading(*COLLECTORS)},
         Scrape(connect_timeout=60.0, budget=None),
-        catalogue,
     )
+    scraper = TargetScraper(settings, catalogue)
     for step in RUNS:
         start = step * STEP_SECONDS + (STEP_SECONDS - SAMPLE_SECONDS) / 2
         listening.ask(partial(_advance_to, server, start))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ from ase_exporter.catalogue.facts import Query
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_simulator.faults import Faults
 from ase_simulator.model import load_scenario
 from ase_simulator.server import Listener
@@ -91,26 +92,28 @@ def scraper_of(
     budget: float | None = None,
     *,
     encrypt_password: bool = False,
-    settings: Scrape | None = None,
+    limits: Scrape | None = None,
+    modules: Mapping[str, Module] | None = None,
+    changes_interval: float | None = None,
     clock: ShiftedClock | None = None,
     **seams: Any,
 ) -> TargetScraper:
     """A target scraper that waits long for logins, as a busy machine may be slow, and has no budget but of its target.
 
-    clock: its time, if the test moves it. seams: of the scraper.
+    modules: more of them. clock: its time, if the test moves it. seams: of the scraper.
     """
     if clock:
         seams = {"clock": clock.clock, "open_connection": opener(clock.clock)} | seams
-    return TargetScraper(
+    settings = TargetSettings(
         Target(
             name="ONE", host=address[0], port=address[1], budget=budget, encrypt_password=encrypt_password
         ),
         auth or Auth(user="monitor", password=PASSWORD),
-        module or Module(),
-        settings or Scrape(connect_timeout=60.0, budget=None),
-        CATALOGUE,
-        **seams,
+        {"default": module or Module(), **(modules or {})},
+        limits or Scrape(connect_timeout=60.0, budget=None),
+        changes_interval,
     )
+    return TargetScraper(settings, CATALOGUE, **seams)
 
 
 def scrape(

@@ -35,6 +35,7 @@ from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 
 # What is read, at each scrape; of the objects, two have series of their own.
 COLLECTORS = ("state", "data_caches", "spinlocks", "objects")
@@ -196,11 +197,14 @@ class Site:
         return self.open_side(self.sides[self.active], *arguments, **more)
 
     def _scraper(self) -> TargetScraper:
-        return TargetScraper(
+        settings = TargetSettings(
             Target(name="ONE", host=f"site{self.number}.example", port=self.number % 60_000 + 1),
             self.secret,
-            MODULE,
+            {"default": MODULE},
             Scrape(connect_timeout=60.0, budget=None),
+        )
+        return TargetScraper(
+            settings,
             READ,
             ledger=self.ledger,
             totals=self.totals,

@@ -41,7 +41,7 @@ class Hostile:
             Auth(user="ase_exporter", password="exporter"),
             encrypt_password=True,
             clock=self._shifted,
-            settings=Scrape(connect_timeout=60.0),
+            limits=Scrape(connect_timeout=60.0),
         )
 
     def scrape(self, after: float = 15.0) -> ScrapeResult:

@@ -70,12 +70,12 @@ def scraper(
     host: str = "127.0.0.1",
     connect_timeout: float = 60.0,
 ) -> TargetScraper:
-    settings = Scrape(connect_timeout=connect_timeout, budget=None)
+    limits = Scrape(connect_timeout=connect_timeout, budget=None)
     return scraper_of(
         (host, port),
         Auth(user="monitor", password="planted-wrong"),
         clock=clock,
-        settings=settings,
+        limits=limits,
     )
 
 

@@ -14,7 +14,6 @@ from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession,
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.untrusted.entry import one_line
 from ase_simulator.contracts import LoginRequest
@@ -144,8 +143,7 @@ def test_a_jump_of_the_exporters_clock_changes_no_counter_and_no_deadline(
     server: Simulated, jump: float
 ) -> None:
     shifted = ShiftedClock()
-    watch = ConfigWatcher(0.0, shifted.clock)
-    one = scraper_of(server.address, clock=shifted, watch=watch)
+    one = scraper_of(server.address, clock=shifted, changes_interval=0.0)
     scrape(one)
     before = counters(scrape(one))
     shifted.jump = jump

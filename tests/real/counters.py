@@ -13,6 +13,7 @@ from ase_exporter.config import Module, Scrape
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 
 # Rows of the session that reads.
 _OWN_ROWS = {"own_session"}
@@ -65,9 +66,8 @@ def scraper(server: Server, catalogue: Catalogue) -> TargetScraper:
     """A scraper that reads every collector each time, without a budget."""
     every_time = {name: replace(each, interval=0) for name, each in catalogue.collectors.items()}
     scrape = Scrape(connect_timeout=TIMEOUT, budget=None)
-    return TargetScraper(
-        server.target, server.monitor, Module(), scrape, replace(catalogue, collectors=every_time)
-    )
+    settings = TargetSettings(server.target, server.monitor, {"default": Module()}, scrape)
+    return TargetScraper(settings, replace(catalogue, collectors=every_time))
 
 
 def scrape(scraping: TargetScraper) -> dict[str, Family]:

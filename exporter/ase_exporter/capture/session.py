@@ -12,12 +12,12 @@ from ase_exporter.ase.login import Login
 from ase_exporter.capture.file import Capture, CaptureHeader
 from ase_exporter.capture.recording import Recorder
 from ase_exporter.catalogue import Catalogue
-from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Config, Module, Target
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import SESSION_SETUP, TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sysmon.runner import SampleError, take_sample
 
 # They only print; administrators paste their output when they ask for help, and the catalogue reads the same tables.
@@ -92,12 +92,14 @@ def _scraper(
     if plan.everything:
         module = Module(collectors=dict.fromkeys(collectors, True), top=module.top)
     return TargetScraper(
-        replace(target, budget=None),
-        config.auth[target.auth],
-        module,
-        replace(config.scrape, budget=None),
+        TargetSettings(
+            replace(target, budget=None),
+            config.auth[target.auth],
+            {target.module: module},
+            replace(config.scrape, budget=None),
+            changes_interval=0.0,
+        ),
         replace(catalogue, collectors=collectors),
-        ConfigWatcher(0, clock),
         raw_counters=True,
         clock=clock,
         open_connection=recorder.open,

@@ -7,12 +7,12 @@ from pathlib import Path
 from ase_exporter import advise
 from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.catalogue import Catalogue, load_catalogue
-from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target, yaml_files
 from ase_exporter.readings.samples import ChangeLog, Sample, Tracker
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, waits_of
 
 # The collectors that are read, with the seconds between two readings. Those that are off by default are switched on;
@@ -84,14 +84,10 @@ class TargetSampler:
         self.timeout = timeout or config.scrape.timeout
         self._clock = clock
         chosen = selection.module(config.module(target.module), catalogue)
-        watch = ConfigWatcher(config.changes.interval, clock) if config.changes.enabled else None
+        settings = TargetSettings.of(config, target)
         self._scraper = TargetScraper(
-            replace(target, module="default", sysmon=None),
-            config.auth[target.auth],
-            chosen,
-            config.scrape,
+            replace(settings, modules={target.module: chosen}),
             selection.paced(catalogue),
-            watch,
             clock=clock,
             open_connection=open_connection,
             session_interval=0.0,

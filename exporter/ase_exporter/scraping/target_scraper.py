@@ -5,7 +5,6 @@ The deadline bounds all of it: the answer is what was read by then.
 
 import logging
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
@@ -16,7 +15,7 @@ from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.config import Module
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
@@ -28,6 +27,7 @@ from ase_exporter.scraping.budget import Budget, session_cpu
 from ase_exporter.scraping.dump_intervals import dump_intervals
 from ase_exporter.scraping.module_collector import ModuleCollector
 from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sessions.reader import SessionReader
 from ase_exporter.sessions.sources import TEXT
 
@@ -61,22 +61,18 @@ CLUSTER_SETUP = "set system_view cluster"
 class TargetScraper:
     """What a target keeps between scrapes: connection, plans, counters. For one thread at a time.
 
-    module: for scrapes that name no other; modules: the others, by name. ledger: decides about logins. totals: where
-    those of counters are kept; None to start at 0 and keep nothing. raw_counters: totals start at the server's own
-    values instead of 0. session_interval: seconds between two readings of sessions, at least. clock, open_connection:
-    replaced by tests; all deadlines refer to `clock`.
+    ledger: decides about logins. totals: where those of counters are kept; None to start at 0 and keep nothing.
+    raw_counters: totals start at the server's own values instead of 0. session_interval: seconds between two readings
+    of sessions, at least. clock, open_connection: replaced by tests; all deadlines refer to `clock`.
+
+    watch: finds changes of the configuration; None if none are looked for.
     """
 
     def __init__(
         self,
-        target: Target,
-        auth: Auth,
-        module: Module,
-        scrape: Scrape,
+        settings: TargetSettings,
         catalogue: Catalogue,
-        watch: ConfigWatcher | None = None,
         sysmon: "SysmonRunner | None" = None,
-        modules: Mapping[str, Module] | None = None,
         ledger: LoginLedger | None = None,
         totals: TotalsFiles | None = None,
         *,
@@ -85,13 +81,14 @@ class TargetScraper:
         open_connection: Opener[Connection] = Connection.open,
         session_interval: float = MIN_SESSION_INTERVAL,
     ) -> None:
+        target, scrape = settings.target, settings.scrape
         self.name = target.name
         self._dumps = target.dumps
         self._databases: list[str] = []
         self.cost = Cost()
         self._clock = clock
         self._login: Login[Connection] = Login(
-            Endpoint.of(target), auth, open_connection, ledger=ledger, clock=clock
+            Endpoint.of(target), settings.auth, open_connection, ledger=ledger, clock=clock
         )
         self._budget = Budget(target.budget or scrape.budget)
 
@@ -105,15 +102,15 @@ class TargetScraper:
             return ModuleCollector(target.name, module, self._budget, interval, clock, counters)
 
         self._totals = totals
-        self._own_module = target.module
         # When the totals of each module were saved last (monotonic), and what had been counted then.
         self._saved: dict[str, tuple[float, int]] = {}
-        self._own_collector = self._collector = collector(module)
-        self._collectors = {name: collector(other) for name, other in (modules or {}).items()}
-        self._collectors |= {"": self._own_collector, target.module: self._own_collector}
+        self._own_module = target.module
+        self._collectors = {name: collector(module) for name, module in settings.modules.items()}
+        self._collector = self._collectors[target.module]
         self._connect_timeout = scrape.connect_timeout
         self._catalogue = catalogue
-        self._watch = watch
+        interval = settings.changes_interval
+        self.watch = None if interval is None else ConfigWatcher(interval, clock)
         self._last_watch_reason = ""
         self._sysmon = sysmon
         self._sessions = SessionReader(session_interval, clock)
@@ -123,7 +120,8 @@ class TargetScraper:
 
     def scrape(self, result: ScrapeResult) -> None:
         """Fill the result. Never raises: every error ends up in the result."""
-        self._collector = self._collectors[result.module]
+        module = result.module or self._own_module
+        self._collector = self._collectors[module]
         result.series_limit = self._collector.module.series_limit
         try:
             self._read(result)
@@ -138,7 +136,7 @@ class TargetScraper:
             self._fail_unexpectedly(result)
         result.ended = True
         try:
-            self._save_totals_if_due(result.module)
+            self._save_totals_if_due(module)
             self._add_diagnostics(result)
         except Exception:
             self._fail_unexpectedly(result)
@@ -153,29 +151,24 @@ class TargetScraper:
     def restore_totals(self) -> None:
         """Continue with the totals of the process before."""
         if self._totals:
-            for name, collector in self._modules():
+            for name, collector in self._collectors.items():
                 self._totals.restore(self.name, name, collector.counters)
 
     def save_totals(self) -> None:
         """Keep all totals, after which nothing is counted any more."""
         if self._totals:
-            for name, collector in self._modules():
-                if name in self._saved:
-                    self._totals.save(self.name, name, collector.counters, final=True)
-
-    def _modules(self) -> list[tuple[str, ModuleCollector]]:
-        return [(name, each) for name, each in self._collectors.items() if name]
+            for name in self._saved:
+                self._totals.save(self.name, name, self._collectors[name].counters, final=True)
 
     def _save_totals_if_due(self, module: str) -> None:
         """Save once a minute, and at once what no later reading would show again."""
         if self._totals is None:
             return
-        name = module or self._own_module
-        counters, now = self._collectors[name].counters, self._clock.monotonic()
-        at, witnessed = self._saved.get(name, (-math.inf, 0))
+        counters, now = self._collectors[module].counters, self._clock.monotonic()
+        at, witnessed = self._saved.get(module, (-math.inf, 0))
         if now - at >= SAVE_INTERVAL or counters.witnessed != witnessed:
-            self._totals.save(self.name, name, counters)
-            self._saved[name] = now, counters.witnessed
+            self._totals.save(self.name, module, counters)
+            self._saved[module] = now, counters.witnessed
 
     @property
     def connected(self) -> bool:
@@ -245,7 +238,7 @@ class TargetScraper:
 
     def _watch_configuration(self, result: ScrapeResult, connection: Connection) -> None:
         """Take a snapshot of the server's configuration if one is due, at the interval that the budget allows."""
-        watch, asked = self._watch, result.collectors
+        watch, asked = self.watch, result.collectors
         if watch is None or (asked is not None and CHANGES not in asked):
             return
         started, reason = self._clock.monotonic(), ""
@@ -296,16 +289,16 @@ class TargetScraper:
 
     def _change_detection(self) -> list[Family]:
         """What the last configuration snapshot took, and what it lacks."""
-        if self._watch is None:
+        if self.watch is None:
             return []
         unseen = [
             ((part, unavailable_reason(error.number) or error.kind), 1.0)
-            for part, error in sorted(self._watch.missing.items())
+            for part, error in sorted(self.watch.missing.items())
         ]
         return [
-            OWN.value("ase_exporter_changes_statements", self._watch.statements),
-            OWN.value("ase_exporter_changes_seconds", self._watch.seconds),
-            OWN.value("ase_exporter_changes_databases_refused", len(self._watch.refused_databases)),
+            OWN.value("ase_exporter_changes_statements", self.watch.statements),
+            OWN.value("ase_exporter_changes_seconds", self.watch.seconds),
+            OWN.value("ase_exporter_changes_databases_refused", len(self.watch.refused_databases)),
             OWN.family("ase_exporter_changes_unseen", unseen),
         ]
 
@@ -332,7 +325,7 @@ class TargetScraper:
 
     def _update_budget(self, result: ScrapeResult) -> list[Family]:
         """Set the intervals for the coming scrapes; returns the budget's families."""
-        own = self._collector is self._own_collector
+        own = self._collector is self._collectors[self._own_module]
         cpu = session_cpu(result.collected.get("own_session", ())) if own else None
         if message := self._budget.update(self._clock.monotonic(), self.cost.statement_seconds, cpu):
             log.warning("target %s: %s", self.name, message, extra={"target": self.name})

@@ -13,12 +13,12 @@ from ase_exporter.ase.call_record import call_record
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue
-from ase_exporter.changes.detect import ConfigWatcher
-from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.config import Config, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.scraping.result import ScrapeResult, ScrapeSummary, TargetState
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.scraping.target_thread import NO_THREAD, RunningScrape, TargetThread, render
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sysmon.runner import SysmonRunner
@@ -57,34 +57,11 @@ class Answer:
     sessions: Snapshot | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """All of the configuration that a target's scrapes depend on: if it is the same after a reload, nothing changes."""
-
-    target: Target
-    auth: Auth
-    sysmon_auth: Auth | None
-    modules: dict[str, Module]
-    scrape: Scrape
-    changes_interval: float | None
-
-    @classmethod
-    def of(cls, config: Config, target: Target) -> "_Settings":
-        return cls(
-            replace(target, labels={}, dumps=(*target.dumps, *config.dumps)),
-            config.auth[target.auth],
-            config.auth[target.sysmon.auth] if target.sysmon else None,
-            {"default": config.module("default"), **config.modules},
-            config.scrape,
-            config.changes.interval if config.changes.enabled else None,
-        )
-
-
 @dataclass(slots=True, eq=False)
 class _Target:
     """A target with its thread. in_flight: its scrapes; those past their deadline are not joined any more."""
 
-    settings: _Settings
+    settings: TargetSettings
     thread: TargetThread
     sysmon: SysmonRunner | None
     state: TargetState
@@ -129,7 +106,7 @@ class Targets:
         same_catalogue, self._catalogue = catalogue == self._catalogue, catalogue
         before, self._targets = self._targets, {}
         for target in config.targets:
-            settings = _Settings.of(config, target)
+            settings = TargetSettings.of(config, target)
             known = before.pop(target.name, None)
             if known is None or known.settings != settings or not same_catalogue:
                 known = self._start(settings, catalogue, known)
@@ -184,22 +161,10 @@ class Targets:
 
         await asyncio.to_thread(join_all)
 
-    def _start(self, settings: _Settings, catalogue: Catalogue, before: _Target | None) -> _Target:
-        target, modules = settings.target, settings.modules
-        interval = settings.changes_interval
+    def _start(self, settings: TargetSettings, catalogue: Catalogue, before: _Target | None) -> _Target:
+        target = settings.target
         sysmon = self._start_sysmon(settings)
-        scraper = TargetScraper(
-            target,
-            settings.auth,
-            modules[target.module],
-            settings.scrape,
-            catalogue,
-            ConfigWatcher(interval) if interval else None,
-            sysmon,
-            modules,
-            self._ledger,
-            self._totals,
-        )
+        scraper = TargetScraper(settings, catalogue, sysmon, self._ledger, self._totals)
         if before:
             before.end()
 
@@ -209,7 +174,7 @@ class Targets:
         thread = TargetThread(scraper, target.close_idle_after, on_end, before.thread if before else None)
         return _Target(settings, thread, sysmon, before.state if before else TargetState())
 
-    def _start_sysmon(self, settings: _Settings) -> SysmonRunner | None:
+    def _start_sysmon(self, settings: TargetSettings) -> SysmonRunner | None:
         target = settings.target
         if target.sysmon is None or settings.sysmon_auth is None:
             return None

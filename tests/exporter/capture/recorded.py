@@ -16,11 +16,11 @@ from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import Playback
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import Catalogue, PlannedCollector, load_catalogue, plan, read_facts
-from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_simulator.replay.backend import ReplayBackend
 from ase_simulator.replay.file import Recorded, recorded
 from ase_simulator.server import Listener
@@ -139,12 +139,14 @@ def scrape(
     collectors = {name: replace(each, interval=0) for name, each in catalogue().collectors.items()}
     selection = dict.fromkeys(collectors, True) if everything else {}
     scraper = TargetScraper(
-        target,
-        config.auth["default"],
-        Module(collectors=selection),
-        Scrape(connect_timeout=LONG, budget=None),
+        TargetSettings(
+            target,
+            config.auth["default"],
+            {"default": Module(collectors=selection)},
+            Scrape(connect_timeout=LONG, budget=None),
+            changes_interval=0.0,
+        ),
         replace(catalogue(), collectors=collectors),
-        ConfigWatcher(0, clock),
         raw_counters=True,
         clock=clock,
     )

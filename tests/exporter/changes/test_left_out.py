@@ -218,8 +218,8 @@ def test_a_change_while_a_part_was_left_out_is_dated_by_the_last_reading_of_it()
 
 
 def test_a_target_keeps_its_budget_and_says_what_is_not_seen(simulated: Simulated) -> None:
-    watch = ConfigWatcher(0.0)
-    target = simulated.scraper(module=Module(collectors={"own_session": False}), budget=1e-9, watch=watch)
+    module = Module(collectors={"own_session": False})
+    target = simulated.scraper(module=module, budget=1e-9, changes_interval=0.0)
     simulated.model.faults.missing_columns = frozenset({"sysconfigures.value2"})
     try:
         results = [scrape(target) for _ in range(3)]
@@ -230,7 +230,9 @@ def test_a_target_keeps_its_budget_and_says_what_is_not_seen(simulated: Simulate
     assert [result.config_snapshot is not None for result in results] == [True, True, False]
     got = {family.name: dict(family.samples) for family in results[-1].diagnostics}
     assert got["ase_exporter_collector_stretch"]["changes",] > 1
-    assert got["ase_exporter_changes_statements"] == {(): watch.statements} and watch.statements > 10
+    assert target.watch
+    assert got["ase_exporter_changes_statements"] == {(): target.watch.statements}
+    assert target.watch.statements > 10
     assert got["ase_exporter_changes_seconds"][()] > 0
     assert got["ase_exporter_changes_unseen"] == {("option", "columns_missing"): 1.0}
     # archive, orders and sybsecurity, of which the login is no user.

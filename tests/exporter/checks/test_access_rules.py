@@ -18,7 +18,8 @@ def read(server: Simulated, auth: Auth) -> tuple[set[str], set[str], set[str]]:
     """What a login collects and sees changes of: metrics, parts of a snapshot, and kinds that it says are not seen."""
     # In one snapshot, as `check` does it, all databases may refuse.
     watch = ConfigWatcher(60.0, max_refused=100)
-    target = scraper_of(server.address, auth, watch=watch)
+    target = scraper_of(server.address, auth)
+    target.watch = watch
     result = scrape(target, 120.0)
     target.close()
     assert result.summary.up

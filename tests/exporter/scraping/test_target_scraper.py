@@ -11,7 +11,6 @@ from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, reading, ru
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.config import Auth, Module
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
@@ -59,7 +58,7 @@ def test_changes_are_watched_if_they_are_asked_for(
     server: Simulated, collectors: Sequence[str], watched: bool
 ) -> None:
     """A demo at a fast pace asks for few collectors, and yet shows what changes."""
-    one = server.scraper(watch=ConfigWatcher(60.0))
+    one = server.scraper(changes_interval=60.0)
     seen = scrape(one, 60.0, *collectors)
     one.close()
     assert (seen.config_snapshot is not None) == watched

@@ -20,6 +20,7 @@ from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sysmon import runner
 from ase_exporter.sysmon.runner import SampleError, SysmonRunner, statement, take_sample
 
@@ -208,7 +209,8 @@ def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
 ) -> None:
     schedule = scheduled(target, Scripted())
     schedule.run_once()
-    scraper = TargetScraper(target, AUTH, Module(), Scrape(), Catalogue(), sysmon=schedule)
+    settings = TargetSettings(target, AUTH, {"default": Module()}, Scrape())
+    scraper = TargetScraper(settings, Catalogue(), sysmon=schedule)
     result = ScrapeResult(time.monotonic() + 30, collectors)
     scraper.scrape(result)
     assert not result.summary.up

@@ -1,0 +1,34 @@
+"""All of the configuration that a target's scrapes depend on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ase_exporter.config import Auth, Config, Module, Scrape, Target
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings:
+    """If they are the same after a reload, nothing changes for the target.
+
+    modules: by name, the target's own among them. changes_interval: seconds between two snapshots of the server's
+    configuration, None for none. sysmon_auth: None if sp_sysmon is not run.
+    """
+
+    target: Target
+    auth: Auth
+    modules: Mapping[str, Module]
+    scrape: Scrape
+    changes_interval: float | None = None
+    sysmon_auth: Auth | None = None
+
+    @classmethod
+    def of(cls, config: Config, target: Target) -> "TargetSettings":
+        """Those of a target of the configuration."""
+        return cls(
+            replace(target, labels={}, dumps=(*target.dumps, *config.dumps)),
+            config.auth[target.auth],
+            {"default": config.module("default"), **config.modules},
+            config.scrape,
+            config.changes.interval if config.changes.enabled else None,
+            config.auth[target.sysmon.auth] if target.sysmon else None,
+        )
