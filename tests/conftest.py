@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import os
+import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -39,6 +41,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Each request without a client of its own reads a hundred authorities, which takes 40 ms of CPU.
     httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
     watch_everything(WATCH)
+    # No exporter of a test may take the state directory of one that is installed.
+    state = tempfile.TemporaryDirectory(prefix="state-of-tests-")
+    config.add_cleanup(state.cleanup)
+    os.environ["STATE_DIRECTORY"] = state.name
     if config.option.unit:
         config.stash[INSIDE] = unit_tier.Inside()
 

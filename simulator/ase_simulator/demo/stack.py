@@ -139,6 +139,7 @@ class Stack:
                 _EXPORTER,
                 "serve",
                 f"--config.file={directory}/exporter.yml",
+                f"--state-dir={directory}/exporter",
                 listening("exporter"),
             ],
         }
