@@ -212,16 +212,27 @@ def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(
     one.close()
 
 
+class Slow(dict[str, float]):
+    """In place of the simulator's slow tables: only the clock says that reading one took 3 s."""
+
+    def __init__(self, table: str, clock: ShiftedClock) -> None:
+        self._table, self._clock = table, clock
+
+    def get(self, table: str, default: Any = None) -> Any:
+        self._clock.ahead += 3.0 * (table == self._table)
+        return default
+
+
 def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_other(
     server: Simulated,
 ) -> None:
-    shifted = ShiftedClock()
+    shifted = StandingClock()
     one = server.scraper(
         module=Module(collectors={"own_session": False}),
         budget=Scrape().budget,
         clock=shifted,
     )
-    server.model.faults.slow_tables = {"monDeviceIO": 3.0}
+    server.model.faults.slow_tables = Slow("monDeviceIO", shifted)
     try:
         for _ in range(5):
             one.scrape(result := ScrapeResult(shifted.monotonic() + 90, clock=shifted.clock))
@@ -231,7 +242,7 @@ def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_ot
         one.close()
     assert values(result, "ase_exporter_budget_ratio") == {(): 0.01}
     stretches = values(result, "ase_exporter_collector_stretch")
-    assert max(stretches, key=stretches.__getitem__) == ("devices",)
+    assert stretches.keys() == {("devices",)}
 
 
 def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simulated) -> None:
