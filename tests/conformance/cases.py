@@ -103,7 +103,6 @@ def select_nulls(cases: list[TypeCase]) -> str:
 
 
 MISSING_TABLE = "select * from no_such_table"
-PRINT = "print 'hello from the server'"
 SEVERAL_SETS = (
     "select 1 n, 'one' word print 'in between' select 2 n, 'two' word where 1 = 2 "
     "select 3 n, 'three' word union all select 4, 'four'"
@@ -114,8 +113,7 @@ COUNTED = (
     "select n from #counted order by n"
 )
 HANG = "waitfor delay '00:10:00'"
-# Every client reads it row by row: large enough to fill hundreds of packets.
+# Large enough to fill hundreds of packets.
 _PAIRS = "master..monTables a, master..monTableColumns b where a.TableID < 12"
 BIG = f"select a.TableID, b.ColumnName from {_PAIRS}"
 BIG_COUNT = f"select count(*) n from {_PAIRS}"
-ALIVE = "select 42 n"

@@ -5,8 +5,6 @@ Not Grafana: it keeps annotations in memory, in the order in which they arrived.
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, urlsplit
@@ -15,48 +13,27 @@ import msgspec
 from tests.planted import GRAFANA
 
 TOKEN = GRAFANA
-Mood = Literal["ok", "500", "401", "hang", "hang_then_store", "store_then_500", "store_then_drop"]
-HANG = 1.0
+Mood = Literal["ok", "500", "401", "store_then_500", "store_then_drop"]
 
 
 class GrafanaStandIn:
-    """mood: how it answers now. annotations: what it has. answers: (method, status) of all answers.
+    """mood: how it answers now. annotations: what it has."""
 
-    hang: seconds until it goes on after it hung, unless let_go is set before.
-    """
-
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
         self.mood: Mood = "ok"
         self.annotations: list[dict[str, Any]] = []
-        self.answers: list[tuple[str, int]] = []
-        self.hang = HANG
-        self.let_go = threading.Event()
         self._next = 0
         self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"grafana": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    @contextmanager
-    def down(self) -> Iterator[None]:
-        """Nothing listens for a while; what it has stays."""
-        self.close()
-        yield
-        restarted = GrafanaStandIn(self.port)
-        self._server, self._thread = restarted._server, restarted._thread
-        self._server.RequestHandlerClass = type("Handler", (_Handler,), {"grafana": self})
 
     def store(self, body: dict[str, Any]) -> int:
         with self._lock:
@@ -109,11 +86,6 @@ class _Handler(BaseHTTPRequestHandler):
         if posted.timeEnd is not None and posted.timeEnd < posted.time:
             self._answer(400, {"message": "timeEnd: before time"})
             return
-        if mood in ("hang", "hang_then_store"):
-            self.grafana.let_go.wait(self.grafana.hang)
-        if mood == "hang":
-            self.close_connection = True
-            return
         number = self.grafana.store(body)
         if mood == "store_then_500":
             self._answer(500, {"message": "stored all the same"})
@@ -123,7 +95,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"id": number, "message": "Annotation added"})
 
     def _answer(self, status: int, body: object) -> None:
-        self.grafana.answers.append((self.command, status))
         data = json.dumps(body).encode()
         try:
             self.send_response(status)
