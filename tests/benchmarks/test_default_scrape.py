@@ -6,16 +6,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
-from tests.benchmarks.peers import HOST, Peer, await_port, program
-from tests.benchmarks.scraping import in_turn, show
+from tests.benchmarks.peers import HOST, Peer, in_turn, program, show
 from tests.exporter.many_databases import many_databases
 from tests.exporter.running_exporter import exporter
 from tests.ports import free_block
+from tests.programs import START, answers, eventually
 
 ROUNDS = int(os.environ.get("ROUNDS", "200"))
 USER, PASSWORD = "watch", "simulated"
@@ -113,5 +114,5 @@ def node_exporter() -> Iterator[Peer]:
         "--log.level=error",
         "--no-collector.systemd",
     ) as process:
-        await_port(process, port)
+        eventually("node_exporter answers", partial(answers, f"http://{HOST}:{port}/"), START)
         yield Peer("node_exporter", port, "/metrics", psutil.Process(process.pid))

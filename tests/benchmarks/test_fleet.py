@@ -24,9 +24,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from rich.console import Console
-from rich.table import Table
-from tests.benchmarks.scraping import cpu_seconds, machine
+from tests.benchmarks.peers import cpu_seconds, machine
 from tests.exporter.running_exporter import RunningExporter, configuration
 from tests.exporter.scraper import Scrape, Scraper, scraped
 
@@ -58,7 +56,6 @@ class Phase:
     name: str
     scrapes: Sequence[Scrape]
     cpu: float
-    servers_cpu: float
     load: float
 
     def seconds(self, share: float) -> float:
@@ -76,12 +73,19 @@ class Phase:
         """CPU seconds of the exporter, all its processes, a scrape."""
         return self.cpu / len(self.scrapes)
 
+    def __str__(self) -> str:
+        p50, p99, longest = (self.seconds(share) * 1000 for share in (0.5, 0.99, 1.0))
+        return (
+            f"{self.name}: {len(self.scrapes)} scrapes, missed {dict(self.missed) or 0}; p50 {p50:.0f} ms, "
+            f"p99 {p99:.0f} ms, longest {longest:.0f} ms; {self.cost * 1000:.2f} ms of CPU a scrape, "
+            f"{self.cpu:.1f} s in all; load {self.load:.1f}"
+        )
+
     def __add__(self, other: "Phase") -> "Phase":
         return Phase(
             self.name,
             [*self.scrapes, *other.scrapes],
             self.cpu + other.cpu,
-            self.servers_cpu + other.servers_cpu,
             max(self.load, other.load),
         )
 
@@ -98,14 +102,13 @@ class Fleet:
     async def phase(self, name: str, seconds: float) -> Phase:
         """Watch for so long; what the faulty do is not counted, but for its CPU."""
         front = psutil.Process(self.running.process.pid)
-        first, cpu, servers_cpu = len(self.scraper.scrapes), cpu_seconds(front), cpu_seconds(self.servers)
+        first, cpu = len(self.scraper.scrapes), cpu_seconds(front)
         await asyncio.sleep(seconds)
         scrapes = [each for each in self.scraper.scrapes[first:] if each.target not in self.faulty]
         return Phase(
             name,
             scrapes,
             cpu_seconds(front) - cpu,
-            cpu_seconds(self.servers) - servers_cpu,
             os.getloadavg()[0],
         )
 
@@ -171,60 +174,35 @@ async def go_round(scraper: Scraper, names: Sequence[str]) -> None:
             task.add_done_callback(under_way.discard)
 
 
-async def measure(directory: Path, console: Console) -> tuple[Phase, Phase, Phase]:
+async def measure(directory: Path) -> tuple[Phase, Phase, Phase]:
     """Few; many and well; many, some of which are faulty. The last two take turns."""
     async with fleet(directory / "few", FEW, 0) as few:
         await few.phase("login", 2 * INTERVAL)
         small = await few.phase(f"{FEW} targets", SECONDS / 3)
-        console.print(f"{FEW} targets: {few.memory()}")
+        print(f"{FEW} targets: {few.memory()}")
     async with fleet(directory / "many", MANY - FAULTY, FAULTY) as many:
         for _ in range(round(WARM_UP / INTERVAL)):
             first = await many.phase("login", INTERVAL)
-            console.print(f"logins: p99 {first.seconds(0.99):.2f} s, missed {dict(first.missed)}")
-        console.print(f"{MANY} targets: {many.memory()}")
+            print(f"logins: p99 {first.seconds(0.99):.2f} s, missed {dict(first.missed)}")
+        print(f"{MANY} targets: {many.memory()}")
         phases = []
         for ill in (False, True, True, False):
             many.be(ill)
             # What was under way belongs to neither.
             await many.phase("change", INTERVAL)
             phases.append(await many.phase(f"{FAULTY} faulty" if ill else f"{MANY} targets", SECONDS / 2))
-        console.print(f"{MANY} targets at the end: {many.memory()}")
+        print(f"{MANY} targets at the end: {many.memory()}")
     return small, phases[0] + phases[3], phases[1] + phases[2]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3 * SECONDS + 600)
 def test_a_thousand_targets_on_two_cores(tmp_path: Path) -> None:
-    console = Console(width=120)
     with bound_to(OTHER_CORES):
-        small, well, ill = asyncio.run(measure(tmp_path, console))
-    table = Table(
-        title=f"{MANY} targets every {INTERVAL:.0f} s, cores {EXPORTER_CORES} for the exporter, "
-        f"{OTHER_CORES} for servers and scraper; {machine()}"
-    )
-    for head in (
-        "state",
-        "scrapes",
-        "missed",
-        "p50, ms",
-        "p99, ms",
-        "longest, ms",
-        "CPU, ms a scrape",
-        "cores",
-        "load",
-    ):
-        table.add_column(head, justify="left" if head == "state" else "right")
+        small, well, ill = asyncio.run(measure(tmp_path))
+    print(f"cores {EXPORTER_CORES} for the exporter, {OTHER_CORES} for servers and scraper; {machine()}")
     for phase in (small, well, ill):
-        latency = [f"{phase.seconds(share) * 1000:.0f}" for share in (0.5, 0.99, 1.0)]
-        seconds = SECONDS / 3 if phase is small else SECONDS
-        cells = [f"{phase.cost * 1000:.2f}", f"{phase.cpu / seconds:.2f}", f"{phase.load:.1f}"]
-        missed = str(dict(phase.missed) or 0)
-        table.add_row(phase.name, str(len(phase.scrapes)), missed, *latency, *cells)
-    console.print(table)
-    console.print(
-        f"CPU a scrape, {MANY} targets to {FEW}: {well.cost / small.cost:.2f}; "
-        f"p99 with {FAULTY} faulty to none: {ill.seconds(0.99) / well.seconds(0.99):.2f}"
-    )
+        print(phase)
     # Collectors with intervals of their own are exposed again in between: all answers are whole.
     for phase in (small, well, ill):
         lines = sorted(scrape.lines for scrape in phase.scrapes)

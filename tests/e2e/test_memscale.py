@@ -6,7 +6,6 @@ Nothing here depends on the machine's load. tests/e2e/test_whole_chain.py runs t
 """
 
 import csv
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,9 +26,8 @@ from tests.exporter.simulated import reading
 from tests.paths import SHARED
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
-from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.request import server_selector, windows_around
+from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.statistics import WindowDifference
 from ase_exporter.compare.view import comparison_view
 from ase_exporter.compare.windows import Span
@@ -45,10 +43,6 @@ RUN_SECONDS = 600
 INTERVAL = 40
 SERIES = ("series 1", "series 2")
 COLLECTORS = {"state", "engines", "threads", "spinlocks"}
-# Seconds between snapshots of the configuration.
-SNAPSHOTS = 4 * INTERVAL
-# In the demo a run takes a minute: the same samples, ten times as fast.
-SPEED = 10
 # The case study prints one digit after the decimal point of a percentage, and of a throughput.
 PRINTED_RATIO, PRINTED_THROUGHPUT = 0.0005, 0.05
 # The median over the part of a run in which the rules' windows hold nothing of the run before.
@@ -95,7 +89,7 @@ def end_of(run: str) -> int:
 @pytest.fixture(scope="module")
 def recording() -> Recording:
     module = reading(*COLLECTORS)
-    return record("memscale", len(RUNS) * RUN_SECONDS, module=module, snapshots=SNAPSHOTS, interval=INTERVAL)
+    return record("memscale", len(RUNS) * RUN_SECONDS, module=module, interval=INTERVAL)
 
 
 @dataclass(frozen=True)
@@ -270,51 +264,3 @@ def test_series_one_gained_137_percent_which_is_236_percent_of_before(
     assert gain is not None
     assert gain.relative == pytest.approx(1.365, abs=0.001)
     assert re.search(r"\+136\.5% \(x2\.36\) better", page(comparison_view(comparisons["series 1"])))
-
-
-@pytest.fixture(scope="module")
-def demo(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that holds the replay at the pace of the demo."""
-    folder = tmp_path_factory.mktemp("demo")
-    with prometheus_with(faster(recording), folder) as url, Prometheus(url) as found:
-        yield found
-
-
-def faster(recording: Recording) -> str:
-    """The samples at the times of the demo."""
-    lines = []
-    for line in recording.openmetrics(SERVER, START).splitlines():
-        if line.startswith("#"):
-            lines.append(line)
-            continue
-        head, value, at = line.rsplit(" ", 2)
-        if "_change_" in head and "_timestamp_seconds" in head:
-            value = repr(START + (float(value) - START) / SPEED)
-        lines.append(f"{head} {value} {START + (float(at) - START) / SPEED}")
-    return "\n".join([*lines, ""])
-
-
-def around(prometheus: Prometheus, run: str) -> Comparison:
-    """The comparison around the switches that begin a run, with the windows that `compare --around` takes."""
-    selector, length, now = f'instance="{SERVER}"', RUN_SECONDS / SPEED, START + end_of(RUNS[-1]) / SPEED
-    began = START + start_of(run) / SPEED
-    marks = marks_between(prometheus, selector, began - 1, began + SNAPSHOTS / SPEED + 5, now)
-    assert marks, run
-    found, spans = windows_around(
-        prometheus, selector, marks[0], None, now, length=length, settle=INTERVAL / SPEED
-    )
-    return compare_windows(prometheus, selector, spans, marks=found)
-
-
-@pytest.mark.parametrize("number", range(1, len(RUNS)), ids=RUNS[1:])
-def test_around_a_switch_both_windows_have_the_printed_figures(demo: Prometheus, number: int) -> None:
-    comparison = around(demo, RUNS[number])
-    for window, run in enumerate((RUNS[number - 1], RUNS[number])):
-        printed = Printed(run)
-        rows = {(row.key, row.name): row.values[window] for row in comparison.rows}
-        assert rows["cpu_busy", ""] == pytest.approx(printed.cpu_busy, abs=0.005)
-        # The case study's throughput is per second of the server, and the replay is faster.
-        throughput = rows["throughput_per_cpu_unit", ""] or math.nan
-        assert throughput == pytest.approx(printed.throughput, rel=0.01)
-        for cache, contention in printed.contention.items():
-            assert rows["cache_contention", cache] == pytest.approx(contention, abs=0.005)

@@ -1,42 +1,20 @@
 """Snapshots of a server: simulated, over the real driver, and scripted."""
 
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import pytest
+from tests.exporter.simulated import run
 from tests.paths import DOCS
-from tests.simulator.tds.running import running
 
-from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.changes.change import KINDS, Change, from_differences
 from ase_exporter.changes.detect import SOURCES, ConfigWatcher, Query, volatile
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, Part, compare, decode
 from ase_exporter.clock import Clock
-from ase_simulator.model import load_scenario
-from ase_simulator.server import Listener
-from ase_simulator.sql.backend import SqlBackend
-
-
-@contextmanager
-def simulated(scenario: str) -> Iterator[tuple[Query, Callable[[float], None]]]:
-    """Statements to a simulated server, and what moves its clock by seconds: nothing else does."""
-    (server,) = load_scenario(scenario, seed=1, speed=0, version=None)
-    with running(lambda: Listener(SqlBackend(server), "127.0.0.1", 0)) as simulator:
-        connection = Connection.open(
-            Endpoint("127.0.0.1", simulator.port), "ase_exporter", "exporter", deadline=time.monotonic() + 60
-        )
-
-        def query(sql: str) -> Sequence[Sequence[Any]]:
-            return connection.query(sql, time.monotonic() + 60)
-
-        query("set quoted_identifier off")
-        yield query, lambda seconds: simulator.ask(lambda: server.advance(seconds))
-        connection.close()
 
 
 def snapshot(query: Query, watch: ConfigWatcher | None = None) -> dict[str, Part]:
@@ -45,11 +23,11 @@ def snapshot(query: Query, watch: ConfigWatcher | None = None) -> dict[str, Part
 
 
 def test_a_simulated_day_of_idling_is_no_change() -> None:
-    with simulated("idle") as (query, advance):
+    with run("16.0 SP04", speed=0.0) as server, server.login("monitor") as query:
         watch = ConfigWatcher(60)
         first = last = snapshot(query, watch)
         for _ in range(8):
-            advance(3 * 3600)
+            server.model.advance(3 * 3600)
             parts_now = snapshot(query, watch)
             assert compare(last, parts_now) == []
             last = parts_now
@@ -71,11 +49,11 @@ FEATURES = {
 
 def test_the_memscale_scenario_has_one_mark_at_each_switch_of_features() -> None:
     marks: dict[int, set[str]] = {}
-    with simulated("memscale") as (query, advance):
+    with run("16.0 SP04", "memscale", speed=0.0) as server, server.login("monitor") as query:
         watch = ConfigWatcher(60)
         last = snapshot(query, watch)
         # Runs of ten minutes, with snapshots after 200 s and after 500 s.
-        advance(200)
+        server.model.advance(200)
         for half in range(19):
             ((step,),) = query("select Step from master..simScenario")
             assert step == half // 2 + 1
@@ -84,7 +62,7 @@ def test_the_memscale_scenario_has_one_mark_at_each_switch_of_features() -> None
                 assert step not in marks, "a second mark at one switch"
                 marks[step] = {difference.name for difference in changed}
             last = parts_now
-            advance(300)
+            server.model.advance(300)
     assert list(marks) == list(range(2, 11))
     assert all(names <= FEATURES for names in marks.values())
     assert marks[10] == {"enable HCB index"}

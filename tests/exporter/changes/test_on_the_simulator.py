@@ -2,49 +2,29 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyodbc
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.running_exporter import configuration
-from tests.exporter.simulated import reading
+from tests.exporter.simulated import Simulated, reading, run
 from tests.programs import eventually
-from tests.simulator.tds.running import Running, running
 
 from ase_exporter.assets import load_yaml
-from ase_simulator.model import load_scenario
-from ase_simulator.server import Listener
-from ase_simulator.sql.backend import SqlBackend
 
 Found = tuple[str, str, str, str]
 
 
-@dataclass
 class Dba:
-    """An administrator's connection to the simulated server."""
+    """An administrator of the simulated server."""
 
-    simulator: Running
-    server: Any
+    def __init__(self, server: Simulated) -> None:
+        self.server = server
 
     def run(self, sql: str) -> None:
-        connection = pyodbc.connect(
-            f"DRIVER={{FreeTDS}};SERVER=127.0.0.1;PORT={self.simulator.port};TDS_Version=5.0;UID=sa;PWD=",
-            autocommit=True,
-        )
-        try:
-            cursor = connection.cursor()
-            cursor.execute(sql)
-            while cursor.nextset():
-                pass
-        finally:
-            connection.close()
-
-    def restart(self) -> None:
-        self.simulator.ask(self.server.restart)
+        with self.server.login("sa") as query:
+            query(sql)
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +36,10 @@ def grafana() -> Iterator[GrafanaStandIn]:
 
 @pytest.fixture(scope="module")
 def dba() -> Iterator[Dba]:
-    (server,) = load_scenario("quiet-oltp", seed=1, speed=1.0, version=None)
-    with running(lambda: Listener(SqlBackend(server), "127.0.0.1", 0)) as simulator:
-        found = Dba(simulator, server)
+    with run("16.0 SP04", "quiet-oltp") as server:
+        found = Dba(server)
         # Of what is audited, a login sees what a user of the database may.
-        found.run("exec sybsecurity..sp_adduser ase_exporter")
+        found.run("exec sybsecurity..sp_adduser monitor")
         yield found
 
 
@@ -73,8 +52,7 @@ def exporter(
     token.write_text(TOKEN)
     # It is scraped without a pause, which the budget would answer by looking for changes less often.
     configured = configuration(
-        {"SIM": ("127.0.0.1", dba.simulator.port)},
-        auth={"default": {"user": "ase_exporter", "password": "exporter"}},
+        {"SIM": dba.server.address},
         scrape={"budget": None},
         modules={"default": {"collectors": dict(reading("state", "changes").collectors)}},
         changes={"interval": "1s", "grafana": {"url": grafana.url, "token_file": str(token)}},
@@ -115,7 +93,7 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
     more_than(exporter, len(expected))
     assert [change[:2] for change in found(exporter)[len(expected) :]] == [("counters_cleared", "server")]
     before = len(expected) + 1
-    dba.restart()
+    dba.server.model.restart()
     more_than(exporter, before + 2)
     assert sorted(change[:2] for change in found(exporter)[before:]) == [
         ("cache", "default data cache: partitions (run value)"),
