@@ -75,8 +75,9 @@ def any_sample(layout: Layout, seed: int) -> Sample:
             new["pool"] = dice.choice((new["pool"], "syb_blocking_pool"))
         return replace(value, **new)  # type: ignore[type-var]
 
+    made: Sample = changed(simulated_sample(layout, seed))
     return replace(
-        changed(simulated_sample(layout, seed)),
+        made,
         server="".join(dice.choices("ABC_09", k=dice.randint(1, 30))),
         interval_s=seconds,
         elapsed_ms=1000 * seconds + dice.randint(0, 3000),
