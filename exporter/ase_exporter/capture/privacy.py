@@ -40,6 +40,8 @@ _IN_SQL = re.compile(rf"(?<= ){_IDENTIFIER}(?=\.\.(?:sysattributes a, (?!master\
 _LEFT_OUT = re.compile(r"(?<=d\.name not in \('model')(?:, '(?:[^']|'')*')+")
 # A name of so many digits is not taken for a number.
 _MIN_DIGITS = 4
+# What makes an escape with a backslash before it, which no name in SQL may have (untrusted/encoders).
+_ESCAPES = "nrtxuU"
 # Tables whose text columns are ASE's own.
 _PUBLIC_TABLES = re.compile(r"from master\.\.(monWaitEventInfo|monWaitClassInfo|spt_values)\b")
 
@@ -61,12 +63,13 @@ class Pseudonyms:
         """The pseudonym of a word: letters for letters, digits for digits, of the same case."""
         if word not in self._of:
             attempt = 0
-            # Another word's pseudonym, a word of ASE or the word itself would be misleading. A word of which
-            # all forms are used becomes longer.
+            # Another word's pseudonym, a word of ASE or the word itself would be misleading. After a backslash,
+            # some letters would make an escape of it. A word of which all forms are used becomes longer.
             while (
                 (found := self._scrambled(word, attempt)) in self._used
                 or found == word
                 or found in vocabulary()
+                or found[0] in _ESCAPES
             ):
                 attempt += 1
             self._of[word] = found
