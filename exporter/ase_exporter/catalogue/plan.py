@@ -1,6 +1,6 @@
 """The plan: which collectors this server offers to this login, with their SQL and row mappers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.catalogue.facts import Reason, ServerFacts
@@ -11,7 +11,10 @@ from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.columns import Row, column_names
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
+from ase_exporter.untrusted.encoders import sql_literal
 
+# Where a select over all databases takes more names that it leaves out: `not in ('model'{left_out})`.
+LEFT_OUT = "{left_out}"
 _BIGINT = parse_version("15.0")
 DEFAULT_TOP = 20
 
@@ -22,7 +25,7 @@ class PlannedCollector:
 
     reason and detail (one line): why it is not available; `gaps` knows the SQL that fixes it.
     interval: seconds between readings, 0 for every scrape.
-    statement: a select without parameters, whose rows `families` takes.
+    select: whose rows `families` takes; without parameters, but for LEFT_OUT.
     columns: the names that its result must have, in lower case; empty if the catalogue does not know them, as of
     procedures and custom statements.
     """
@@ -31,7 +34,7 @@ class PlannedCollector:
     interval: float = 0
     reason: Reason = ""
     detail: str = ""
-    statement: str = ""
+    select: str = ""
     mapper: RowMapper | None = None
     columns: tuple[str, ...] = ()
 
@@ -39,6 +42,20 @@ class PlannedCollector:
     def available(self) -> bool:
         """Whether it can be read."""
         return self.mapper is not None
+
+    @property
+    def lists_databases(self) -> bool:
+        """Whether it can leave databases out."""
+        return LEFT_OUT in self.select
+
+    @property
+    def statement(self) -> str:
+        """What is sent as long as no database is to be left out."""
+        return self.statement_without(())
+
+    def statement_without(self, databases: Iterable[str]) -> str:
+        """What is sent to leave these databases out."""
+        return self.select.replace(LEFT_OUT, "".join(f", {sql_literal(name)}" for name in databases))
 
     def mismatch(self, result: Sequence[Row]) -> str:
         """How the columns of a result differ from those that were asked for; '' if they do not."""
@@ -103,7 +120,7 @@ def _plan_one(
     select = _select(collector, columns, facts, grouped=grouped)
     known = collector.table is not None or (names_known and select.startswith("select "))
     names = tuple(map(str.lower, columns)) if known else ()
-    return PlannedCollector(name, collector.interval, statement=select, mapper=mapper, columns=names)
+    return PlannedCollector(name, collector.interval, select=select, mapper=mapper, columns=names)
 
 
 def _obstacle(collector: Collector, facts: ServerFacts) -> tuple[Reason, str]:

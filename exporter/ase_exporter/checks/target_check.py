@@ -252,7 +252,7 @@ class TargetCheck:
         for collector in planned:
             self._limit = min(self._deadline, time.monotonic() + self._timeout * _COLLECTOR_SHARE)
             try:
-                rows = refused.ask(collector.statement, self._query)
+                rows = refused.ask(collector, self._query)
                 tolerate = (lambda problem: None) if collector.name in mismatched else None
                 self._collected[collector.name] = collector.families(
                     rows, counters, time.monotonic(), tolerate

@@ -212,7 +212,7 @@ class ModuleCollector:
                 each
                 for each in due
                 if each.name not in result.outcomes
-                and self.refused_databases.may_explain(batch_error, each.statement)
+                and self.refused_databases.may_explain(batch_error, each)
                 and self._monotonic() < result.deadline
             ]
             for collector in found:
@@ -235,7 +235,8 @@ class ModuleCollector:
         answers: list[tuple[list[Row], float, float]] = []
         batch_error: DatabaseError | None = None
         started = self._monotonic()
-        selects = [self.refused_databases.without(collector.statement) for collector in quick]
+        left_out = self.refused_databases.waiting()
+        selects = [collector.statement_without(left_out) for collector in quick]
         try:
             for rows in connection.query_batch(selects, lambda: self._limit(result)):
                 # Rows are handed on once the next result has begun; their own began when those before were.
@@ -251,8 +252,8 @@ class ModuleCollector:
             # One result in the wrong place says that the others may be, too: each select is sent again, alone.
             log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
             answers.clear()
-        for collector, sent, (rows, read_at, seconds) in zip(quick, selects, answers, strict=False):
-            self.refused_databases.note_answer(sent)
+        for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
+            self.refused_databases.note_answer(collector, left_out)
             self._add_families(collector, rows, result, connection, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
             # Which of them has cost the connection is not known: each is read alone next time.
@@ -271,7 +272,7 @@ class ModuleCollector:
     def _read_alone(self, collector: PlannedCollector, result: ScrapeResult, connection: Connection) -> None:
         started, limit = self._monotonic(), self._limit(result)
         try:
-            rows = self.refused_databases.ask(collector.statement, lambda sql: connection.query(sql, limit))
+            rows = self.refused_databases.ask(collector, lambda sql: connection.query(sql, limit))
         except DatabaseError as error:
             self._record_failure(collector, error, result, self._monotonic() - started)
             if not error.usable:

@@ -6,20 +6,19 @@ local temporary database of Cluster Edition opens on its own instance alone (969
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ase_exporter.ase.database_error import DatabaseError, known_of_message
 from ase_exporter.backoff import Backoff
+from ase_exporter.catalogue import PlannedCollector
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.untrusted.encoders import is_writable, sql_literal
+from ase_exporter.untrusted.encoders import is_writable
 
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-# Where a select lists the databases that it leaves out.
-_LIST = "d.name not in ('model'"
 _NAME = re.compile("'([^']+)'")
 # Of one reading: each takes another select.
 MAX_NEW = 3
@@ -40,36 +39,36 @@ class RefusedDatabases:
         """Why each refused, by database."""
         return {name: each.reason for name, each in self._refused.failures.items()}
 
-    def without(self, sql: str) -> str:
-        """The select without the databases that are not to be tried yet."""
+    def waiting(self) -> list[str]:
+        """The databases that are not to be tried yet."""
         now = self._clock.monotonic()
-        waiting = [name for name in self._refused.failures if self._refused.seconds_left(name, now)]
-        return sql.replace(_LIST, ", ".join([_LIST, *map(sql_literal, waiting)]))
+        return [name for name in self._refused.failures if self._refused.seconds_left(name, now)]
 
-    def ask(self, sql: str, query: Callable[[str], Answer]) -> Answer:
-        """The answer to a select, asked again without each database that refuses. Raises DatabaseError."""
+    def ask(self, collector: PlannedCollector, query: Callable[[str], Answer]) -> Answer:
+        """The answer to its select, asked again without each database that refuses. Raises DatabaseError."""
         for _ in range(MAX_NEW):
             try:
-                return self._asked(sql, query)
+                return self._asked(collector, query)
             except DatabaseError as error:
-                if not self.may_explain(error, sql) or not self._note(error):
+                if not self.may_explain(error, collector) or not self._note(error):
                     raise
-        return self._asked(sql, query)
+        return self._asked(collector, query)
 
-    def may_explain(self, error: DatabaseError, sql: str) -> bool:
-        """Whether a select over all databases may have failed because one refuses."""
-        return _LIST in sql and error.usable and bool(known_of_message(error.number, "names_database"))
+    def may_explain(self, error: DatabaseError, collector: PlannedCollector) -> bool:
+        """Whether its select may have failed because a database refuses."""
+        known = known_of_message(error.number, "names_database")
+        return collector.lists_databases and error.usable and bool(known)
 
-    def note_answer(self, sent: str) -> None:
-        """Note that a select was answered as it was sent: what it did not leave out refuses no more."""
-        if _LIST in sent:
-            for name in [each for each in self._refused.failures if sql_literal(each) not in sent]:
+    def note_answer(self, collector: PlannedCollector, left_out: Sequence[str]) -> None:
+        """Note that its select was answered: what it did not leave out refuses no more."""
+        if collector.lists_databases:
+            for name in self._refused.failures.keys() - left_out:
                 self._refused.clear(name)
 
-    def _asked(self, sql: str, query: Callable[[str], Answer]) -> Answer:
-        sent = self.without(sql)
-        answer = query(sent)
-        self.note_answer(sent)
+    def _asked(self, collector: PlannedCollector, query: Callable[[str], Answer]) -> Answer:
+        left_out = self.waiting()
+        answer = query(collector.statement_without(left_out))
+        self.note_answer(collector, left_out)
         return answer
 
     def _note(self, error: DatabaseError) -> bool:

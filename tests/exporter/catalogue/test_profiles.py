@@ -46,7 +46,7 @@ def read_everything(server: Simulated, facts: ServerFacts, selection: dict[str, 
     with server.login("monitor") as query:
         for number, collector in enumerate(plan(CATALOGUE, facts, selection)):
             if collector.available:
-                rows = RefusedDatabases("ONE").ask(collector.statement, query)
+                rows = RefusedDatabases("ONE").ask(collector, query)
                 made += collector.families(rows, counters, float(number))
     return made
 

@@ -10,13 +10,17 @@ from tests.exporter.simulated import Simulated, reading, run, scrape
 from tests.faults import scraping
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Row
+from ase_exporter.catalogue import PlannedCollector
 from ase_exporter.clock import Clock
 from ase_exporter.scraping.refused_databases import FIRST_WAIT, MAX_NEW, RefusedDatabases
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.lookup import space
 from ase_simulator.sql.lookup.snapshot import Snapshot
 
-SELECT = "select 1 from master..sysdatabases d where d.name not in ('model')"
+SPACE = PlannedCollector(
+    "space", select="select 1 from master..sysdatabases d where d.name not in ('model'{left_out})"
+)
+OTHER = PlannedCollector("other", select="select 1")
 
 
 @pytest.fixture(scope="module")
@@ -112,26 +116,26 @@ def test_a_database_is_tried_again_later_and_comes_back() -> None:
     server = Refusing("tempdb_ase2", "x'; drop table t --")
     # The name in quotes ends at its own quote: it cannot be left out, and does not get into the select.
     with pytest.raises(DatabaseError):
-        refused.ask(SELECT, server.query)
+        refused.ask(SPACE, server.query)
     assert not any("drop" in sql for sql in server.asked)
     del server.databases[1]
     server.asked.clear()
     for _ in range(10):
-        assert refused.ask(SELECT, server.query) == [(1,)]
+        assert refused.ask(SPACE, server.query) == [(1,)]
     assert len(server.asked) == 10 and refused.reasons.keys() >= {"tempdb_ase2"}
     now[0] += FIRST_WAIT
     server.databases.clear()
-    refused.ask(SELECT, server.query)
-    assert server.asked[-1] == SELECT and refused.reasons == {}
+    refused.ask(SPACE, server.query)
+    assert server.asked[-1] == SPACE.statement and refused.reasons == {}
 
 
 def test_other_errors_and_other_selects_are_left_alone() -> None:
     refused = RefusedDatabases("PROD")
-    for sql, number, usable in ((SELECT, 208, True), (SELECT, 969, False), ("select 1", 969, True)):
+    for collector, number, usable in ((SPACE, 208, True), (SPACE, 969, False), (OTHER, 969, True)):
 
         def query(_: str, number: int = number, usable: bool = usable) -> None:
             raise DatabaseError("query_failed", "database 'a'", number, usable=usable)
 
         with pytest.raises(DatabaseError):
-            refused.ask(sql, query)
+            refused.ask(collector, query)
     assert refused.reasons == {}
