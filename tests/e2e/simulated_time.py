@@ -189,7 +189,6 @@ def record(
     collectors: frozenset[str] | None = None,
     interval: int = INTERVAL,
     snapshots: float = ChangesConfig().interval,
-    observe: Deed | None = None,
     module: Module | None = None,
     version: str | None = None,
     encrypt_password: bool = False,
@@ -204,10 +203,9 @@ def record(
     clock stands still during a scrape, however long it takes, so that nothing depends on the machine's load.
     deeds: what is done to the server at that second. lag: as in the recording.
     collectors: the ones to read, as with `collect[]` in a scrape's URL, without changes; None: all of the module.
-    interval: between scrapes; snapshots: between snapshots of the configuration. observe: called at each second, before
-    what is done then. version: of the server. metrics: the names to keep; None: those of rules and `compare`.
-    scraping: from which second on Prometheus scrapes how. auth: the login that scrapes. beside: what is exposed at that
-    Unix time beside what the scrape reads.
+    interval: between scrapes; snapshots: between snapshots of the configuration. version: of the server.
+    metrics: the names to keep; None: those of rules and `compare`. scraping: from which second on Prometheus scrapes
+    how. auth: the login that scrapes. beside: what is exposed at that Unix time beside what the scrape reads.
     """
     (server,) = load_scenario(scenario, speed=0, version=version)
     recording = Recording(server.now().replace(tzinfo=None).timestamp(), lag, interval)
@@ -224,13 +222,11 @@ def record(
         nonlocal second
         end = second + passed
         while second < end:
-            if observe:
-                observe(server)
             if deed := deeds.get(second):
                 deed(server)
-            next_stop = second + 1 if observe else min([at for at in deeds if at > second] + [end])
-            server.world.clock.advance(min(next_stop, end) - second)
-            second = min(next_stop, end)
+            next_stop = min([at for at in deeds if second < at < end], default=end)
+            server.world.clock.advance(next_stop - second)
+            second = next_stop
             # Whoever asks the server brings it up to date: steps begin and connections drop before the scrape.
             server.options()
 

@@ -1,4 +1,4 @@
-"""Measures that rest on definitions of others: which waits count, and what a spin costs."""
+"""Measures of counters whose rates are known: also which waits count, and what a spin costs."""
 
 import time
 from collections.abc import Iterator
@@ -16,6 +16,10 @@ from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 
 SELECTOR = 'instance="ONE"'
 TRANSACTIONS, BUSY, SPINS = 100.0, 2.0, 1e7
+DEADLOCKS, READS, PHYSICAL_READS = 0.5, 5000.0, 300.0
+# By cache: searches, and reads from disk. Of a device: I/O by kind, and seconds of it.
+CACHES = {"default data cache": (4000.0, 1000.0), "log cache": (500.0, 5.0)}
+DEVICE_IOS, DEVICE_SECONDS = {"read": 200.0, "write": 50.0}, 1.5
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +35,16 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
         ("ase_engine_cpu_seconds_total", 'engine="0",mode="user"'): BUSY,
         ("ase_engine_cpu_seconds_total", 'engine="0",mode="idle"'): BUSY,
         ("ase_spinlock_spins_total", 'spinlock="one",class="lock"'): SPINS,
+        ("ase_deadlocks_total", ""): DEADLOCKS,
+        ("ase_logical_reads_total", ""): READS,
+        ("ase_physical_reads_total", ""): PHYSICAL_READS,
+        ("ase_device_io_seconds_total", 'device="data"'): DEVICE_SECONDS,
     }
+    for name, (searches, misses) in CACHES.items():
+        rates["ase_cache_searches_total", f'cache="{name}"'] = searches
+        rates["ase_cache_physical_reads_total", f'cache="{name}"'] = misses
+    for kind, ios in DEVICE_IOS.items():
+        rates["ase_device_ios_total", f'device="data",operation="{kind}"'] = ios
     samples: dict[str, list[str]] = {}
     for (name, labels), rate in rates.items():
         for step in range(41):
@@ -54,9 +67,17 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
             [1000 * (sum(rate for _, _, rate, counts in WAITS if counts) + BUSY) / TRANSACTIONS],
         ),
         ("spin_share", [SPINS * threshold(SECONDS_PER_SPIN) / (2 * BUSY)]),
+        ("spins", [SPINS / TRANSACTIONS]),
+        ("cpu_busy", [0.5]),
+        ("transactions", [TRANSACTIONS]),
+        ("deadlocks", [DEADLOCKS]),
+        ("logical_reads", [READS / TRANSACTIONS]),
+        ("physical_reads", [PHYSICAL_READS / TRANSACTIONS]),
+        ("io_time", [1000 * DEVICE_SECONDS / sum(DEVICE_IOS.values())]),
+        ("cache_hits", [1 - misses / searches for searches, misses in CACHES.values()]),
     ],
 )
-def test_measures_count_what_the_diagnosis_counts(
+def test_measures_are_what_was_counted(
     past: tuple[Prometheus, float], key: str, expected: list[float]
 ) -> None:
     prometheus, end = past
