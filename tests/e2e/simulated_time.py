@@ -33,7 +33,7 @@ from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.config.host import HostConfig
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.families import Family
-from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_simulator.model import SimulatedServer, load_scenario
@@ -231,7 +231,7 @@ def record(
             server.options()
 
     def scraped() -> list[Family]:
-        result = ScrapeResult(ahead + (scrape_timeout or LONG), collectors, clock=clock)
+        result = ScrapeResult(ahead + (scrape_timeout or LONG), ScrapeRequest(collectors), clock=clock)
         scraper.scrape(result)
         if result.config_snapshot:
             changes.on_snapshot(scenario, result.config_snapshot)

@@ -16,7 +16,7 @@ from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import Query
 from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_simulator.faults import Faults
@@ -125,9 +125,8 @@ def scrape(
 ) -> ScrapeResult:
     """One scrape, of these collectors or of all. groups: what to read of sessions."""
     deadline = time.monotonic() + seconds
-    result = ScrapeResult(
-        deadline, frozenset(collectors) or None, module=module, session_groups=frozenset(groups)
-    )
+    request = ScrapeRequest(frozenset(collectors) or None, module=module, session_groups=frozenset(groups))
+    result = ScrapeResult(deadline, request)
     scraper.scrape(result)
     return result
 

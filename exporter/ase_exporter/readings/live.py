@@ -10,7 +10,7 @@ from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target, yaml_files
 from ase_exporter.readings.samples import ChangeLog, Sample, Tracker
-from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, waits_of
@@ -106,7 +106,7 @@ class TargetSampler:
         result = self._result(deadline)
         if not self._scraper.connected:
             # Log in and plan first: the time for that must not be part of the time between two readings.
-            result.collectors = result.session_groups = frozenset()
+            result.request = ScrapeRequest(collectors=frozenset())
             self._scraper.scrape(result)
             if not result.summary.error:
                 result = self._result(deadline)
@@ -118,7 +118,7 @@ class TargetSampler:
     def _result(self, deadline: float) -> ScrapeResult:
         looked_at = self.looked_at
         groups = self._groups if looked_at is None else self._groups | {waits_of(looked_at)}
-        return ScrapeResult(deadline, clock=self._clock, session_groups=groups)
+        return ScrapeResult(deadline, ScrapeRequest(session_groups=groups), clock=self._clock)
 
     def close(self) -> None:
         self._scraper.close()

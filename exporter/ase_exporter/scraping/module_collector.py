@@ -170,12 +170,13 @@ class ModuleCollector:
             result.summary.up = True
 
     def _wanted(self, result: ScrapeResult) -> list[PlannedCollector]:
+        asked = result.request.collectors
         return [
             collector
             for collector in self._planned
             if collector.available
             and collector.name not in self.unavailable
-            and (result.collectors is None or collector.name in result.collectors)
+            and (asked is None or collector.name in asked)
         ]
 
     def _reuse(self, collector: PlannedCollector, result: ScrapeResult) -> bool:

@@ -13,6 +13,20 @@ from ase_exporter.metrics.series_limits import limit_series
 from ase_exporter.sessions.session import Snapshot
 
 
+@dataclass(frozen=True, slots=True)
+class ScrapeRequest:
+    """What a caller wants of a target. Callers who want the same at the same time share one scrape.
+
+    collectors: only these, None for all of the module. compress: gzip the exposition. module: '' for the target's own.
+    session_groups: what to read of sessions, as `sessions.sources` has it, in place of an exposition.
+    """
+
+    collectors: frozenset[str] | None = None
+    compress: bool = False
+    module: str = ""
+    session_groups: frozenset[str] = frozenset()
+
+
 @dataclass(slots=True)
 class ScrapeSummary:
     """What the landing page shows of a scrape.
@@ -58,9 +72,8 @@ class TargetState:
 class ScrapeResult:
     """A scrape in progress. Another thread may render it when the deadline has passed.
 
-    Set by the caller: deadline (monotonic time of `clock`); collectors: only these, None for all of the module;
-    families: known to the caller, exposed with the rest; module: its name, '' for the target's own; session_groups:
-    what to read of sessions, as `sessions.sources` has it.
+    Set by the caller: deadline (monotonic time of `clock`); request; families: known to the caller, exposed with the
+    rest.
 
     Set by the scrape: collected: families per collector, exposed up to series_limit samples in all; outcomes and
     unavailable (reasons) per collector; diagnostics: families about the scrape itself; config_snapshot: if one
@@ -69,11 +82,9 @@ class ScrapeResult:
     """
 
     deadline: float
-    collectors: frozenset[str] | None = None
+    request: ScrapeRequest = ScrapeRequest()
     families: Sequence[Family] = ()
-    module: str = ""
     clock: Clock = SYSTEM_CLOCK
-    session_groups: frozenset[str] = frozenset()
     collected: dict[str, list[Family]] = field(default_factory=dict)
     series_limit: int = 5000
     outcomes: dict[str, CollectorOutcome] = field(default_factory=dict)

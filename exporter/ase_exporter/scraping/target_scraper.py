@@ -120,7 +120,7 @@ class TargetScraper:
 
     def scrape(self, result: ScrapeResult) -> None:
         """Fill the result. Never raises: every error ends up in the result."""
-        module = result.module or self._own_module
+        module = result.request.module or self._own_module
         self._collector = self._collectors[module]
         result.series_limit = self._collector.module.series_limit
         try:
@@ -238,7 +238,7 @@ class TargetScraper:
 
     def _watch_configuration(self, result: ScrapeResult, connection: Connection) -> None:
         """Take a snapshot of the server's configuration if one is due, at the interval that the budget allows."""
-        watch, asked = self.watch, result.collectors
+        watch, asked = self.watch, result.request.collectors
         if watch is None or (asked is not None and CHANGES not in asked):
             return
         started, reason = self._clock.monotonic(), ""
@@ -264,21 +264,21 @@ class TargetScraper:
 
     def _read_sessions(self, result: ScrapeResult, connection: Connection) -> None:
         """Read who runs what, or show the last answer again while the budget does not allow another."""
-        if not result.session_groups or self._facts is None:
+        groups = result.request.session_groups
+        if not groups or self._facts is None:
             return
         reader, started = self._sessions, self._clock.monotonic()
         interval = self._budget.request(SESSION_SNAPSHOT, started, reader.interval)
-        if not reader.due(interval, result.session_groups):
+        if not reader.due(interval, groups):
             if reader.last:
-                asked_for_text = TEXT in result.session_groups
-                result.sessions = reader.last if asked_for_text else reader.last.without_text()
+                result.sessions = reader.last if TEXT in groups else reader.last.without_text()
             return
         limit = started + (result.deadline - started) * TIMING.collector_share
         try:
             result.sessions = reader.take(
                 lambda sql: connection.query(sql, TIMING.limit(limit, self._clock)),
                 self._facts,
-                result.session_groups,
+                groups,
                 limit,
             )
         except (TypeError, ValueError, KeyError) as error:
@@ -320,7 +320,7 @@ class TargetScraper:
             *(family for family in self._change_detection() if family.samples),
             OWN.value("ase_exporter_databases_left_out", len(self._collector.refused_databases.reasons)),
         ]
-        if self._sysmon is not None and result.collectors is None:
+        if self._sysmon is not None and result.request.collectors is None:
             result.diagnostics += self._sysmon.families()
 
     def _update_budget(self, result: ScrapeResult) -> list[Family]:

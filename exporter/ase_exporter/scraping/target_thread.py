@@ -27,26 +27,25 @@ NO_THREAD = (
 class RunningScrape:
     """A scrape that has been asked for.
 
-    result: what it has found so far. compress: gzip the exposition. body: set in the event loop when the scrape has
-    ended; empty if sessions were asked for instead, or if a bug of the exporter ended it.
+    result: what it has found so far. body: set in the event loop when the scrape has ended; empty if sessions were
+    asked for instead, or if a bug of the exporter ended it.
     """
 
     result: ScrapeResult
-    compress: bool
     body: asyncio.Future[bytes]
 
 
-def render(result: ScrapeResult, *, compress: bool, stuck: bool = False) -> bytes:
+def render(result: ScrapeResult, *, stuck: bool = False) -> bytes:
     """The exposition of what a scrape has found so far; empty if sessions were asked for.
 
     stuck: the target's thread has not come back.
     """
-    if result.session_groups:
+    if result.request.session_groups:
         return b""
     families = result.all_families(stuck)
     result.summary.series = sum(len(family.samples) for family in families)
     body = render_bytes(families)
-    return gzip.compress(body, compresslevel=1, mtime=0) if compress else body
+    return gzip.compress(body, compresslevel=1, mtime=0) if result.request.compress else body
 
 
 class TargetThread:
@@ -136,7 +135,7 @@ class TargetThread:
         try:
             self._scraper.scrape(result)
             with turn.held():
-                return render(result, compress=scrape.compress)
+                return render(result)
         except Exception:
             # A bug of the exporter must cost one target one scrape, not its thread.
             log.exception("target %s: unexpected error", self._scraper.name)

@@ -16,7 +16,7 @@ from ase_exporter.catalogue import Catalogue
 from ase_exporter.config import Config, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.totals_files import TotalsFiles
-from ase_exporter.scraping.result import ScrapeResult, ScrapeSummary, TargetState
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult, ScrapeSummary, TargetState
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.scraping.target_thread import NO_THREAD, RunningScrape, TargetThread, render
@@ -31,21 +31,6 @@ MAX_IN_FLIGHT = 16
 
 class BusyError(Exception):
     """Too many different scrapes of one target at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScrapeRequest:
-    """What a caller wants of a target. Callers who want the same at the same time share one scrape.
-
-    collectors: only these, None for all of the module. compress: gzip the exposition. module: '' for the target's own.
-    session_groups: what to read of sessions, in place of an exposition.
-    """
-
-    target: str
-    collectors: frozenset[str] | None = None
-    compress: bool = False
-    module: str = ""
-    session_groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +102,7 @@ class Targets:
             self._ending.append(removed.thread)
 
     async def scrape(
-        self, request: ScrapeRequest, deadline: float, families: Sequence[Family] = ()
+        self, name: str, request: ScrapeRequest, deadline: float, families: Sequence[Family] = ()
     ) -> Answer:
         """Scrape a target, or join a scrape of the same that is under way. deadline: monotonic.
 
@@ -125,15 +110,15 @@ class Targets:
         is answered TIMING.late_after later. Raises KeyError for an unknown target, BusyError if MAX_IN_FLIGHT different
         scrapes of it are in flight.
         """
-        target = self._targets[request.target]
-        if pause := call_record.pause(request.target):
+        target = self._targets[name]
+        if pause := call_record.pause(name):
             return self._failed(target, request, "paused", pause)
         running = target.in_flight.get(request)
         if running is None or running.result.deadline <= time.monotonic():
             try:
                 running = self._begin(target, request, deadline, families)
             except RuntimeError:
-                log.error("target %s: %s", request.target, NO_THREAD)
+                log.error("target %s: %s", name, NO_THREAD)
                 return self._failed(target, request, "internal", NO_THREAD)
         # Others wait for it, too: who leaves does not cancel it.
         await asyncio.wait([running.body], timeout=deadline + TIMING.late_after - time.monotonic())
@@ -142,7 +127,7 @@ class Targets:
             if not body and not request.session_groups:
                 return self._failed(target, request, "internal", summary.error)
         else:
-            body = render(running.result, compress=request.compress, stuck=True)
+            body = render(running.result, stuck=True)
             summary = replace(running.result.summary, error="not everything was read in time")
         if not request.session_groups:
             target.state.update(summary)
@@ -196,11 +181,10 @@ class Targets:
             if each.result.deadline > now and asked != request
         }
         if len(target.in_flight) >= MAX_IN_FLIGHT:
-            raise BusyError(f"target {request.target}: {MAX_IN_FLIGHT} different scrapes are under way")
-        result = ScrapeResult(
-            deadline, request.collectors, families, request.module, session_groups=request.session_groups
-        )
-        running = RunningScrape(result, request.compress, asyncio.get_running_loop().create_future())
+            name = target.settings.target.name
+            raise BusyError(f"target {name}: {MAX_IN_FLIGHT} different scrapes are under way")
+        result = ScrapeResult(deadline, request, families)
+        running = RunningScrape(result, asyncio.get_running_loop().create_future())
         target.thread.submit(running)
         target.in_flight[request] = running
         running.body.add_done_callback(lambda _: self._forget(target, request, running))
@@ -225,5 +209,5 @@ class Targets:
         """The answer to a scrape that could not be made. kind: why, in one word."""
         summary = ScrapeSummary(error=why)
         target.state.update(summary)
-        result = ScrapeResult(0.0, session_groups=request.session_groups, summary=summary, error_kind=kind)
-        return Answer(render(result, compress=request.compress), summary)
+        result = ScrapeResult(0.0, request, summary=summary, error_kind=kind)
+        return Answer(render(result), summary)

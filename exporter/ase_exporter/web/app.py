@@ -25,8 +25,8 @@ from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.totals_files import TotalsFiles
-from ase_exporter.scraping.result import ScrapeResult, TargetState
-from ase_exporter.scraping.targets import Answer, BusyError, ScrapeRequest, Targets
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult, TargetState
+from ase_exporter.scraping.targets import Answer, BusyError, Targets
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.views.page import render
 from ase_exporter.web.change_routes import ChangeHandlers
@@ -204,8 +204,8 @@ class ExporterApp:
 
     async def sessions(self, target: str, *groups: str) -> Answer:
         """Who runs what on a target, read now. groups: as `sessions.sources` has them. Raises KeyError, BusyError."""
-        request = ScrapeRequest(target, collectors=OWN_COST, session_groups=frozenset(groups))
-        return await self.targets.scrape(request, time.monotonic() + self.config.scrape.timeout)
+        request = ScrapeRequest(OWN_COST, session_groups=frozenset(groups))
+        return await self.targets.scrape(target, request, time.monotonic() + self.config.scrape.timeout)
 
     async def host_families(self) -> list[Family]:
         """Metrics of this machine; empty without `host` in the configuration."""
@@ -218,8 +218,8 @@ class ExporterApp:
         timeout = _timeout(request, self.config.scrape)
         margin = min(self.config.scrape.margin, timeout / 2)
         names = request.query_params.getlist("collect[]")
-        wanted = ScrapeRequest(target, frozenset(names) if names else None, accepts_gzip(request), module)
-        answer = await self.targets.scrape(wanted, asked + timeout - margin, self.known(target))
+        wanted = ScrapeRequest(frozenset(names) if names else None, accepts_gzip(request), module)
+        answer = await self.targets.scrape(target, wanted, asked + timeout - margin, self.known(target))
         return Exposition(request, answer.body)
 
 

@@ -18,9 +18,9 @@ from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.config.sysmon import SysmonSettings
-from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_exporter.scraping.targets import MAX_IN_FLIGHT, Answer, BusyError, ScrapeRequest, Targets
+from ase_exporter.scraping.targets import MAX_IN_FLIGHT, Answer, BusyError, Targets
 from ase_exporter.sysmon.runner import SysmonRunner
 
 pytestmark = pytest.mark.anyio
@@ -77,8 +77,8 @@ async def targets(server: Simulated) -> AsyncIterator[Targets]:
 
 
 def scrape(targets: Targets, target: str = "ONE", seconds: float = 60.0, *more: str) -> Awaitable[Answer]:
-    request = ScrapeRequest(target, collectors=frozenset({"state", *more}))
-    return targets.scrape(request, time.monotonic() + seconds)
+    request = ScrapeRequest(frozenset({"state", *more}))
+    return targets.scrape(target, request, time.monotonic() + seconds)
 
 
 class Steered(TargetScraper):
@@ -154,7 +154,7 @@ async def test_an_idle_connection_goes_away_and_the_next_scrape_is_whole(server:
     async with running(replace(both, targets=(idle, kept))) as targets:
         for number in (1.0, 2.0):
             for name in ("ONE", "TWO"):
-                answer = await targets.scrape(ScrapeRequest(name), time.monotonic() + 60)
+                answer = await targets.scrape(name, ScrapeRequest(), time.monotonic() + 60)
                 assert answer.summary.up
                 assert b"\nase_transactions_total " in answer.body
                 connects = number if name == "ONE" else 1.0
@@ -279,7 +279,7 @@ async def test_a_reload_leaves_a_target_that_it_does_not_change_alone(server: Si
     async with running(before) as targets:
         for connects in (1.0, 1.0):
             for name in ("ONE", "TWO"):
-                answer = await targets.scrape(ScrapeRequest(name), time.monotonic() + 60)
+                answer = await targets.scrape(name, ScrapeRequest(), time.monotonic() + 60)
                 assert f"ase_exporter_connects_total {connects}".encode() in answer.body
             threads_before = threads()
             targets.configure(after, CATALOGUE)

@@ -18,7 +18,7 @@ from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.metrics.exposition import render_text
-from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sysmon import runner
@@ -211,7 +211,7 @@ def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
     schedule.run_once()
     settings = TargetSettings(target, AUTH, {"default": Module()}, Scrape())
     scraper = TargetScraper(settings, Catalogue(), sysmon=schedule)
-    result = ScrapeResult(time.monotonic() + 30, collectors)
+    result = ScrapeResult(time.monotonic() + 30, ScrapeRequest(collectors))
     scraper.scrape(result)
     assert not result.summary.up
     assert (

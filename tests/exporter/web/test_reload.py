@@ -16,7 +16,8 @@ from tests.programs import eventually_here
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.config.changes import ChangesConfig
-from ase_exporter.scraping.targets import Answer, ScrapeRequest
+from ase_exporter.scraping.result import ScrapeRequest
+from ase_exporter.scraping.targets import Answer
 from ase_exporter.web.app import ExporterApp
 from ase_exporter.web.loading import Loaded
 from ase_simulator.contracts import LoginRequest
@@ -77,7 +78,7 @@ async def started(file: list[Config]) -> AsyncIterator[ExporterApp]:
 
 
 def scrape(app: ExporterApp, name: str = "ONE") -> "asyncio.Task[Answer]":
-    return asyncio.create_task(app.targets.scrape(ScrapeRequest(name), time.monotonic() + 60))
+    return asyncio.create_task(app.targets.scrape(name, ScrapeRequest(), time.monotonic() + 60))
 
 
 async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins) -> None:
