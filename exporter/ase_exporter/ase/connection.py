@@ -283,13 +283,14 @@ class Connection:
     def close(self) -> None:
         """Log out. Does not wait for a server that does not answer."""
         self.count_received()
-        open_sockets.discard(self._socket)
         limit = self._monotonic() + TIMING.cancel_grace
         with (
             self._watchdog.guard((limit, self._socket.shut_down)),
             contextlib.suppress(pyodbc.Error),
         ):
             self._raw.close()
+        # Not before: another login at this address would take the socket for its own.
+        open_sockets.discard(self._socket)
 
     @contextmanager
     def _counted(self, statements: int = 1) -> Iterator[None]:

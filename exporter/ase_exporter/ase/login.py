@@ -220,8 +220,8 @@ class UnansweredLogin:
 
     def close(self) -> None:
         """Give up waiting."""
-        open_sockets.discard(self._mark)
         self._own.close()
+        open_sockets.discard(self._mark)
 
     def _outcome(self) -> Outcome:
         try:

@@ -9,7 +9,9 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sized
+from typing import NamedTuple
 
+import pyodbc
 import pytest
 from tests.faults.login_server import ACCEPTED, message
 from tests.simulator.tds.running import Running
@@ -57,6 +59,23 @@ def test_a_login_that_is_never_answered_ends_on_time(server: Running, faults: Fa
     faults.mute = True
     error = failure(lambda: connect(server, seconds=2.5), 2.5)
     assert error.kind == "deadline"
+    assert not new_sockets_to(("127.0.0.1", server.port))
+
+
+def test_a_login_finds_its_socket_while_another_connection_to_the_server_is_closing(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = connect(server)
+
+    class Closing(NamedTuple):
+        raw: pyodbc.Connection
+
+        def close(self) -> None:
+            connect(server).close()
+            self.raw.close()
+
+    monkeypatch.setattr(closing, "_raw", Closing(closing._raw))
+    closing.close()
     assert not new_sockets_to(("127.0.0.1", server.port))
 
 
