@@ -8,12 +8,12 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Sized
 from typing import NamedTuple
 
 import pyodbc
 import pytest
-from tests.faults.login_server import ACCEPTED, message
+from tests.faults.login_server import ACCEPTED, login_server, message, session
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers
 
@@ -278,47 +278,25 @@ def reply(*parts: bytes) -> bytes:
     return struct.pack(">BBHHBB", 4, 0, 8 + len(b"".join(parts)), 0, 0, 0) + b"".join(parts)
 
 
-def flooding(server: Running, begin: bytes = b"") -> Iterator[int]:
-    """The port of a proxy that answers `flood` with messages, as fast as it can and without end.
-
-    begin: tokens that it sends first.
-    """
-    text = b"x" * 3000
-    body = struct.pack("<iBBB5sBHH", 5701, 1, 10, 5, b"ZZZZZ", 0, 0, len(text)) + text + bytes(4)
-    chunk = reply(*7 * [b"\xe5" + struct.pack("<H", len(body)) + body]) * 100
-
-    def pass_on(source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(1 << 16):
-                if b"flood" in data:
-                    source.sendall(reply(begin) if begin else b"")
-                while b"flood" in data:
-                    source.sendall(chunk)
-                sink.sendall(data)
-
-    with contextlib.ExitStack() as stack:
-        proxy = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-
-        def accept() -> None:
-            client = stack.enter_context(proxy.accept()[0])
-            upstream = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-            for ends in ((client, upstream), (upstream, client)):
-                threading.Thread(target=pass_on, args=ends, daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield proxy.getsockname()[1]
+MESSAGES = reply(*7 * [message(5701, 10, "x" * 3000)]) * 10
+# More than any call of the driver may get.
+FLOOD = MESSAGES * 70
 
 
-def flooded(server: Running, begin: bytes, ask: Callable[[Connection], object]) -> list[DatabaseError]:
-    """What a fetch raises if the server answers with these tokens, and then with messages without end."""
-    with contextlib.contextmanager(flooding)(server, begin) as port:
-        deadline = time.monotonic() + 30
-        connection = Connection.open(Endpoint("127.0.0.1", port), USER, PASSWORD, deadline=deadline)
-        caught: list[DatabaseError] = []
+def flooded(begin: bytes) -> list[DatabaseError]:
+    """What a query raises if the server answers with these tokens, and then with messages without end."""
+
+    def talk(statement: bytes) -> bytes:
+        return (reply(begin) if begin else b"") + FLOOD if b"flood" in statement else session(statement)
+
+    caught: list[DatabaseError] = []
+    with login_server(ACCEPTED, talk) as server:
+        endpoint = Endpoint("127.0.0.1", server.port)
+        connection = Connection.open(endpoint, USER, PASSWORD, deadline=time.monotonic() + 30)
 
         def fetch() -> None:
             try:
-                ask(connection)
+                connection.query("flood", time.monotonic() + 5)
             except DatabaseError as error:
                 caught.append(error)
 
@@ -336,20 +314,11 @@ def row_format(kind: int, size: bytes, columns: int = 1) -> bytes:
     return b"\xee" + struct.pack("<HH", 2 + columns * len(column), columns) + columns * column
 
 
-def ask_for_flood(connection: Connection) -> None:
-    connection.query("flood", time.monotonic() + 5)
-
-
-def test_messages_without_end_are_cut_off(server: Running) -> None:
-    assert [str(error) for error in flooded(server, b"", ask_for_flood)] == [
-        "the server sends messages without end"
-    ]
-
-
-def test_messages_without_end_among_rows_are_cut_off(server: Running) -> None:
-    rows = row_format(0x38, b"") + 3 * (b"\xd1" + struct.pack("<i", 7))
-    caught = flooded(server, rows, ask_for_flood)
-    assert [str(error) for error in caught] == ["the server sends messages without end"]
+@pytest.mark.parametrize(
+    "begin", [b"", row_format(0x38, b"") + 3 * (b"\xd1" + struct.pack("<i", 7))], ids=["alone", "among rows"]
+)
+def test_messages_without_end_are_cut_off(begin: bytes) -> None:
+    assert [str(error) for error in flooded(begin)] == ["the server sends messages without end"]
 
 
 @pytest.mark.parametrize(
@@ -366,15 +335,15 @@ def test_messages_without_end_among_rows_are_cut_off(server: Running) -> None:
     ],
     ids=range(8),
 )
-def test_impossible_sizes_are_one_error(server: Running, tokens: bytes) -> None:
+def test_impossible_sizes_are_one_error(tokens: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert [error.usable for error in flooded(server, tokens, ask_for_flood)] == [False]
+    assert [error.usable for error in flooded(tokens)] == [False]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
 
 
 def test_messages_without_end_at_a_login_are_cut_off() -> None:
     """The driver asks for something itself before it says that it is connected."""
-    flood, sent = reply(*7 * [message(5701, 10, "x" * 3000)]) * 10, 0
+    sent = 0
 
     def serve() -> None:
         nonlocal sent
@@ -385,8 +354,8 @@ def test_messages_without_end_at_a_login_are_cut_off() -> None:
             client.sendall(ACCEPTED)
             client.recv(4096)
             while True:
-                client.sendall(flood)
-                sent += len(flood)
+                client.sendall(MESSAGES)
+                sent += len(MESSAGES)
 
     clients: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
