@@ -114,13 +114,6 @@ class Sample:
             connections,
         )
 
-    def __str__(self) -> str:
-        mib = [f"{each / 2**20:.1f}" for each in self.resident]
-        return (
-            f"{self.scrapes} scrapes: RSS {mib} MiB, descriptors {self.descriptors}, "
-            f"{self.connections} connections, load {os.getloadavg()[0]:.0f}"
-        )
-
 
 async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Counter[str]]:
     """So many scrapes; samples while nothing is under way."""
@@ -141,7 +134,7 @@ async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Coun
                 for _ in range(SAMPLES):
                     await asyncio.gather(*(some(name) for name in names))
                     samples.append(Sample.of(running, len(scraper.scrapes), len(moods.open)))
-                    print(samples[-1], flush=True)
+                    print(samples[-1], f"load {os.getloadavg()[0]:.0f}", flush=True)
                 assert front.is_running()
         recording.close()
     return samples, moods, Counter(scrape.missed for scrape in scraper.scrapes)

@@ -8,6 +8,5 @@ from tests.exporter.changes.grafana_standin import GrafanaStandIn
 
 @pytest.fixture
 def grafana() -> Iterator[GrafanaStandIn]:
-    standin = GrafanaStandIn()
-    yield standin
-    standin.close()
+    with GrafanaStandIn() as stand_in:
+        yield stand_in

@@ -29,9 +29,8 @@ class Dba:
 
 @pytest.fixture(scope="module")
 def grafana() -> Iterator[GrafanaStandIn]:
-    standin = GrafanaStandIn()
-    yield standin
-    standin.close()
+    with GrafanaStandIn() as stand_in:
+        yield stand_in
 
 
 @pytest.fixture(scope="module")

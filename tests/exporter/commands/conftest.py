@@ -10,9 +10,8 @@ from tests.exporter.changes.serving import Serving
 
 @pytest.fixture(scope="module")
 def shared_grafana() -> Iterator[GrafanaStandIn]:
-    standin = GrafanaStandIn()
-    yield standin
-    standin.close()
+    with GrafanaStandIn() as stand_in:
+        yield stand_in
 
 
 @pytest.fixture
