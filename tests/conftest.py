@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -88,6 +89,13 @@ def root_logger() -> Iterator[None]:
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
+
+
+@pytest.fixture(autouse=True)
+def no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that ends its process when the driver hangs must not end that of the next tests."""
+    if watchdog := sys.modules.get("ase_exporter.ase.watchdog"):
+        monkeypatch.setattr(watchdog.SYSTEM_WATCHDOG, "give_up", lambda: None)
 
 
 @pytest.fixture(autouse=True)

@@ -21,9 +21,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
     """A function that runs a command line in this process. Keywords are environment variables."""
 
     def execute(program: str, arguments: list[str]) -> None:
-        """Run the process that serves in this one, too."""
+        """Run the supervisor in this process, too, and the process that serves, which ends before it serves."""
         words = arguments[arguments.index("ase_exporter") :]
         monkeypatch.setattr(sys, "argv", words)
+        monkeypatch.setattr("os.fork", lambda: 0)
         cli.main()
 
     def command(*arguments: str, **environment: str) -> Ended:

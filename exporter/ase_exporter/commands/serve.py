@@ -52,8 +52,8 @@ def serve(
     )
     # The exporter runs for months: typer would stay in its memory. The process stays the same, and so does its id.
     # With more arenas, glibc would keep what each thread had at its peak.
-    environment = os.environ | {"MALLOC_ARENA_MAX": "2"}
-    os.execve(sys.executable, options.arguments(), environment)
+    os.environ["MALLOC_ARENA_MAX"] = "2"
+    os.execv(sys.executable, options.arguments())
 
 
 def _serve_one(loaded: Config, target: Target) -> None:

@@ -77,16 +77,15 @@ def run(
 
     is_temporary: of the state directory.
     """
-    threading.Thread(target=_end_with, args=(legacy.parent,), daemon=True).start()
+    load_now = partial(load, config_file)
+    loaded = load_now()
+    web_config = WebConfig(web_config_file)
     SYSTEM_WATCHDOG.give_up = _give_up
     call_record.begin_process()
     for target in call_record.suspects:
         log.warning("target %s: a call of the driver was under way when the exporter died", target)
         if pause := call_record.pause(target):
             log.warning("target %s: %s", target, pause)
-    load_now = partial(load, config_file)
-    loaded = load_now()
-    web_config = WebConfig(web_config_file)
     for line in open_endpoints(address_of(listener), web_config.settings(), access):
         log.warning("%s", line)
     _allow_many_descriptors()
@@ -95,6 +94,7 @@ def run(
     exporter = ExporterApp(
         load_now, loaded, state_directory, legacy.restarts, legacy.logins, is_temporary=is_temporary
     )
+    threading.Thread(target=_end_with, args=(legacy.parent,), daemon=True).start()
     asyncio.run(_serve(exporter, listener, web_config, access))
     # Threads may hang in the driver, so none is waited for.
     logging.shutdown()
