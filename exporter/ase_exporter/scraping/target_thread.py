@@ -35,7 +35,7 @@ class RunningScrape:
     body: asyncio.Future[bytes]
 
 
-def render(result: ScrapeResult, *, stuck: bool = False) -> bytes:
+def render_scrape(result: ScrapeResult, *, stuck: bool = False) -> bytes:
     """The exposition of what a scrape has found so far; empty if sessions were asked for.
 
     stuck: the target's thread has not come back.
@@ -135,7 +135,7 @@ class TargetThread:
         try:
             self._scraper.scrape(result)
             with turn.held():
-                return render(result)
+                return render_scrape(result)
         except Exception:
             # A bug of the exporter must cost one target one scrape, not its thread.
             log.exception("target %s: unexpected error", self._scraper.name)

@@ -19,7 +19,7 @@ from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult, ScrapeSummary, TargetState
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
-from ase_exporter.scraping.target_thread import NO_THREAD, RunningScrape, TargetThread, render
+from ase_exporter.scraping.target_thread import NO_THREAD, RunningScrape, TargetThread, render_scrape
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sysmon.runner import SysmonRunner
 
@@ -127,7 +127,7 @@ class Targets:
             if not body and not request.session_groups:
                 return self._failed(target, request, "internal", summary.error)
         else:
-            body = render(running.result, stuck=True)
+            body = render_scrape(running.result, stuck=True)
             summary = replace(running.result.summary, error="not everything was read in time")
         if not request.session_groups:
             target.state.update(summary)
@@ -210,4 +210,4 @@ class Targets:
         summary = ScrapeSummary(error=why)
         target.state.update(summary)
         result = ScrapeResult(0.0, request, summary=summary, error_kind=kind)
-        return Answer(render(result), summary)
+        return Answer(render_scrape(result), summary)

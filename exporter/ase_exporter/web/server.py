@@ -88,12 +88,13 @@ def run(
             log.warning("target %s: %s", target, pause)
     for line in open_endpoints(address_of(listener), web_config.settings(), access):
         log.warning("%s", line)
-    _allow_many_descriptors()
-    _limit_memory(len(loaded.config.targets))
-    sys.setswitchinterval(SWITCH_INTERVAL)
     exporter = ExporterApp(
         load_now, loaded, state_directory, legacy.restarts, legacy.logins, is_temporary=is_temporary
     )
+    # Nothing of what is wrong with the files or the state directory is found after this.
+    _allow_many_descriptors()
+    _limit_memory(len(loaded.config.targets))
+    sys.setswitchinterval(SWITCH_INTERVAL)
     threading.Thread(target=_end_with, args=(legacy.parent,), daemon=True).start()
     asyncio.run(_serve(exporter, listener, web_config, access))
     # Threads may hang in the driver, so none is waited for.

@@ -204,7 +204,7 @@ async def test_no_exception_ends_the_thread_of_a_target(
     server: Simulated, targets: Targets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("ase_exporter.scraping.target_thread.render", lambda *_, **__: 1 / 0)
+        patch.setattr("ase_exporter.scraping.target_thread.render_scrape", lambda *_, **__: 1 / 0)
         failed = await scrape(targets)
         assert failed.summary.error == "unexpected error, see the log"
         assert b"ase_up 0.0" in failed.body and b'target_error{reason="internal"} 1.0' in failed.body
