@@ -87,7 +87,8 @@ def test_a_test_in_which_a_secret_is_logged_or_printed_fails(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         timeout=100,
-        env=os.environ | {"PYTHONPATH": str(root)},
+        # The options of the tests around it may leave it out.
+        env=os.environ | {"PYTHONPATH": str(root), "PYTEST_ADDOPTS": ""},
     )
     assert ended.returncode == 1, ended.stdout
     assert "2 failed, 1 passed in" in ended.stdout
