@@ -10,6 +10,7 @@ that of any kernel.
     process    collector of database processes; uses process_finder (which processes form a server) and smaps
                (background reader of smaps and numa_maps)
     perf       collector of CPU events, counted by a child process
-    sizing verdict ase_memory
-               for the command `hugepages`: huge pages required, what to set, and the comparison with the host
+    machine    kinds of machines: page sizes and page tables of each
+    sizing verdict settings ase_memory
+               for the command `hugepages`: huge pages required, the comparison with the host, and what to set
 """

@@ -6,6 +6,7 @@ from typing import Literal
 
 from ase_exporter.host.files import parse_sizes, read_kernel_text
 from ase_exporter.host.kernel import HugePagePool, host_pools, thp_mode
+from ase_exporter.host.machine import Architecture, architecture, in_container, unlisted_sizes
 from ase_exporter.host.process_finder import ServerKey
 from ase_exporter.host.sizing import Requirement
 
@@ -32,13 +33,32 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """The host's huge-page state. default_size: default huge page size in bytes; page_tables: bytes in use."""
+    """The host's huge-page state. Sizes are in bytes; those that are not known are None.
+
+    default_size: of a huge page. memory: of the machine. page_tables: in use. unlisted: sizes of huge pages that the
+    host can have beside those of its pools. container: settings of the kernel are not to be changed from here.
+    """
 
     pools: tuple[HugePagePool, ...]
     default_size: int | None
     thp: str | None
     page_tables: int | None
     servers: tuple[ServerState, ...]
+    memory: int | None
+    architecture: Architecture
+    unlisted: frozenset[int] = frozenset()
+    container: bool = False
+
+    @property
+    def sizes(self) -> list[int]:
+        """Sizes of huge pages that the host can have, ascending."""
+        default = {self.default_size} if self.default_size else set()
+        return sorted({pool.size_bytes for pool in self.pools} | default | self.unlisted)
+
+    @property
+    def offered(self) -> str:
+        """Those sizes as the kernel names them."""
+        return ", ".join(f"{size // 1024}kB" for size in self.sizes)
 
     def pool(self, size: int) -> HugePagePool:
         """Return the pool of a page size (bytes); an empty one if the host has none."""
@@ -74,7 +94,7 @@ def assess(need: Requirement, host: HostState) -> Iterator[Check]:
 
 
 def _pool(need: Requirement, pool: HugePagePool, servers: list[ServerState]) -> Iterator[Check]:
-    others = _used_by_others(pool, servers)
+    others = used_by_others(pool, servers)
     needed = f"{need.pages:,} pages are needed, the host has {pool.total:,} of {need.size}"
     if others:
         needed += f", {others:,} of them taken by other programs"
@@ -91,7 +111,7 @@ def _pool(need: Requirement, pool: HugePagePool, servers: list[ServerState]) -> 
         yield Check("stranded", "+", "no page is stranded")
 
 
-def _used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
+def used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
     """Return pages used or reserved by other programs; 0 if the pages that `servers` map are unknown."""
     in_use = pool.total - pool.free + (pool.reserved or 0)
     own = [server.mapped_pages(pool.size_bytes) for server in servers]
@@ -102,9 +122,8 @@ def _used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
 
 def _page_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Check:
     reasons = []
-    if host.pools and all(pool.size_bytes != need.page_size for pool in host.pools):
-        sizes = ", ".join(pool.size for pool in host.pools)
-        reasons.append(f"this host offers {sizes} only")
+    if host.sizes and need.page_size not in host.sizes:
+        reasons.append(f"this host offers {host.offered} only")
     elif host.default_size is not None and host.default_size != need.page_size:
         reasons.append(f"the default size is {host.default_size // 1024}kB, and ASE asks for the default")
     reasons += [
@@ -155,12 +174,18 @@ def _thp(host: HostState) -> Check:
 
 
 def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> HostState:
-    """Read the host's huge pages, THP mode and page tables; servers are passed through."""
+    """Read the host's memory, huge pages, THP mode and page tables; servers are passed through."""
     meminfo = parse_sizes(read_kernel_text(f"{procfs}/meminfo") or "")
+    pools, default = tuple(host_pools(sysfs)), meminfo.get("Hugepagesize")
+    sizes = {pool.size_bytes for pool in pools} | ({default} if default else set())
     return HostState(
-        pools=tuple(host_pools(sysfs)),
-        default_size=meminfo.get("Hugepagesize"),
+        pools=pools,
+        default_size=default,
         thp=thp_mode(sysfs),
         page_tables=meminfo.get("PageTables"),
         servers=servers,
+        memory=meminfo.get("MemTotal"),
+        architecture=architecture(procfs, sizes),
+        unlisted=unlisted_sizes(procfs) if sizes else frozenset(),
+        container=in_container(procfs),
     )

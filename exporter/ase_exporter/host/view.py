@@ -1,9 +1,9 @@
 """What the command `hugepages` found: pages required, what to set, page tables, and the state of this host."""
 
-import os
 from collections.abc import Iterator
 
-from ase_exporter.host.sizing import Requirement, page_table_bytes
+from ase_exporter.host.settings import settings
+from ase_exporter.host.sizing import Requirement
 from ase_exporter.host.verdict import HostState, assess, relevant
 from ase_exporter.views.view import Code, Heading, Line, Part, Section, Style, Table, View
 
@@ -36,20 +36,22 @@ def hugepages_view(need: Requirement, host: HostState, touched: int) -> View:
 
 
 def _settings(need: Requirement, host: HostState) -> Iterator[Part]:
-    for where, lines in need.settings(host.default_size).items():
-        yield Line(f"  {where}", "soft")
-        yield Code([f"    {line}" for line in lines.splitlines()])
+    for setting in settings(need, host):
+        note = setting.note if setting.lines else f"left out: {setting.note}"
+        yield Line(f"  {setting.where}" + (f" ({note})" if note else ""), "soft")
+        if setting.lines:
+            yield Code([f"    {line}" for line in setting.lines])
 
 
 def _page_tables(need: Requirement, host: HostState, touched: int) -> Iterator[Line]:
-    base = os.sysconf("SC_PAGE_SIZE")
-    small, huge = (page_table_bytes(touched, size, base) / _MIB for size in (base, need.page_size))
+    base = host.architecture.base_page
+    small, huge = (host.architecture.page_tables(touched, size) / _MIB for size in (base, need.page_size))
     yield Line(
         f"  {small:,.1f} MiB with {base // 1024} KiB pages, {huge:,.1f} MiB with {need.size} pages, "
         f"{small - huge:,.1f} MiB saved, with {touched / _GIB:,.1f} GiB touched"
     )
     yield Line(
-        f"  (8 bytes per {base // 1024} KiB page of the touched memory, in every process that maps it.",
+        f"  ({host.architecture.name}: page tables of the touched memory, in every process that maps it.",
         "soft",
     )
     case = "  Case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)"

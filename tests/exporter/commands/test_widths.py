@@ -34,7 +34,18 @@ from ase_exporter.views.terminal import print_view
 
 LONG = "system_tables_cache_of_the_reporting_database_1"
 # How what is to be copied begins: it is never broken.
-WHOLE = ("-- ", "exec ", "use ", "grant ", "revoke ", "- {databases: ", "- databases: ", "vm.", "hugepages=")
+WHOLE = (
+    "-- ",
+    "exec ",
+    "use ",
+    "grant ",
+    "revoke ",
+    "- {databases: ",
+    "- databases: ",
+    "vm.",
+    "echo ",
+    "hugepages=",
+)
 
 
 def frame() -> Frame:
