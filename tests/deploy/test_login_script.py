@@ -30,7 +30,14 @@ def attributes(connection: Connection, login: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-@pytest.mark.parametrize("version", profiles())
+# Of every build: the oldest, a cluster, and the newest that is sold.
+EVERY_BUILD = {"12.5.4", "15.7 SP138 CE", "16.0 SP04"}
+
+
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param(each, marks=[] if each in EVERY_BUILD else pytest.mark.slow) for each in profiles()],
+)
 def test_the_scripts_work_on_every_version_and_the_password_never_expires(version: str) -> None:
     with simulated(version) as server:
         endpoint = Endpoint(*server.address)
