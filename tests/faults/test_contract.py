@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 from tests.paths import DOCS, REPOSITORY
 
@@ -20,6 +21,7 @@ def named(row: dict[str, object]) -> list[tuple[str, str]]:
     return [tuple(test.split("::")) for test in tests]
 
 
+@cache
 def functions(path: str) -> set[str]:
     """The names of a file's functions and coroutines."""
     tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))

@@ -143,5 +143,7 @@ TRUE_ALERTS = {
 )
 def test_no_alert_fires_that_is_not_true(version: str, tmp_path: Path) -> None:
     module = read_for_rules()
-    recording = record(scenario(tmp_path), 1080, version=version, encrypt_password=True, module=module)
+    recording = record(
+        scenario(tmp_path), 1080, interval=30, version=version, encrypt_password=True, module=module
+    )
     assert {each.alert for each in timeline(recording, tmp_path)} == TRUE_ALERTS

@@ -272,9 +272,9 @@ def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters
     first.totals()
     server.model.advance(600.0)
     second = deploy("second")
-    for number in range(40):
-        samples.append((15.0 * number, first.totals()[TRANSACTIONS], second.totals()[TRANSACTIONS]))
-        server.model.advance(15.0)
+    for number in range(16):
+        samples.append((40.0 * number, first.totals()[TRANSACTIONS], second.totals()[TRANSACTIONS]))
+        server.model.advance(40.0)
     true = (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0])
     middle = len(samples) // 2
     pairs = {"one": (1, 1), "to_the_younger": (1, 2), "to_the_older": (2, 1)}

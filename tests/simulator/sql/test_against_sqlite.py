@@ -108,7 +108,7 @@ _TABLES = st.sampled_from(["t", "#t", "tempdb..t"])
 
 
 @pytest.mark.timeout(3600)
-@settings(max_examples=int(_SEQUENCES or 100), derandomize=not _SEQUENCES)
+@settings(max_examples=int(_SEQUENCES or 50), derandomize=not _SEQUENCES)
 @given(_TABLES, st.lists(_STATEMENTS, max_size=25), st.sampled_from(_QUERIES))
 @example("t", ["begin transaction", "create unique index i on t (b, c)", "rollback"], _QUERIES[0])
 def test_client_tables_behave_as_sqlite_does(table: str, statements: list[str], query: str) -> None:
