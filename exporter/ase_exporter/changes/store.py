@@ -38,8 +38,6 @@ CREATE TABLE IF NOT EXISTS snapshots (target TEXT PRIMARY KEY, at REAL NOT NULL,
 CREATE TABLE IF NOT EXISTS totals (
     target TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (target, kind));
 """
-# From layout 1 to 2.
-_MIGRATION = "ALTER TABLE changes RENAME COLUMN grafana_id TO posted; DROP TABLE IF EXISTS posts;"
 _NUMBER = (int, float)
 # Names of errors that come from a damaged file. The others come from its directory, the disk or other processes.
 _DAMAGED = re.compile("SQLITE_(ERROR|INTERNAL|CORRUPT|SCHEMA|TOOBIG|MISMATCH|FORMAT|NOTADB)")
@@ -329,8 +327,6 @@ def _connect(path: str) -> sqlite3.Connection:
                 f"--state-dir: {path}: written by a newer version of ase-exporter (layout {version}; "
                 f"expected at most {_VERSION})"
             )
-        if version == 1:
-            database.executescript(_MIGRATION)
         database.executescript(_TABLES)
         database.execute(f"PRAGMA user_version = {_VERSION}")
     except BaseException:

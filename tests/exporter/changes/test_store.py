@@ -4,8 +4,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,12 +105,6 @@ def test_a_file_of_a_newer_layout_is_refused_and_left_alone(tmp_path: Path) -> N
     assert not (tmp_path / f"{FILE}.damaged").exists()
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"--state-dir: .*/file/state"):
-        open_store(tmp_path / "file" / "state")
-
-
 def test_history_is_bounded_by_age_and_by_number() -> None:
     store = open_store(None)
     store.record("PROD", NOW, b"", [change("old", NOW - 1000)])
@@ -122,41 +114,6 @@ def test_history_is_bounded_by_age_and_by_number() -> None:
     store.prune(before=NOW - 500, max_changes=5)
     assert {found.name for found in store.find(ChangeFilter())} == {"5", "6", "7", "8", "9"}
     assert store.totals() == {("PROD", "option"): 11}
-
-
-# Of the first layout, which had a queue of posts to Grafana.
-OLD_TABLES = """
-CREATE TABLE changes (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,
-    name TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, at REAL NOT NULL, not_before REAL, end REAL,
-    who TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, failed INTEGER NOT NULL, grafana_id INTEGER);
-CREATE INDEX changes_at ON changes (at);
-CREATE TABLE snapshots (target TEXT PRIMARY KEY, at REAL NOT NULL, snapshot BLOB NOT NULL);
-CREATE TABLE totals (
-    target TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (target, kind));
-CREATE TABLE posts (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, change_id TEXT NOT NULL, action TEXT NOT NULL,
-    tries INTEGER NOT NULL DEFAULT 0, settle_at REAL);
-INSERT INTO changes VALUES
-    (1, 'a', 'PROD', 'option', 'posted', '1', '2', 1790000000, NULL, NULL, '', 'snapshot', '[]', 0, 7),
-    (2, 'b', 'PROD', 'option', 'waiting', '1', '2', 1790000000, NULL, NULL, '', 'snapshot', '[]', 0, NULL);
-INSERT INTO posts (change_id, action) VALUES ('b', 'create');
-PRAGMA user_version = 1;
-"""
-
-
-def test_a_directory_of_the_first_layout_is_taken_over(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with closing(sqlite3.connect(tmp_path / FILE)) as database:
-        database.executescript(OLD_TABLES)
-    assert len(read_history(tmp_path, ChangeFilter())) == 2
-    for _ in range(2):
-        store = open_store(tmp_path)
-        assert [found.name for found in store.find(ChangeFilter())] == ["waiting", "posted"]
-        assert [found.name for found in store.unposted(NOW)] == ["waiting"]
-        store.close()
-    assert caplog.text == ""
 
 
 def test_what_grafana_has_is_known_and_the_end_of_a_region_is_something_new() -> None:
@@ -199,10 +156,3 @@ def test_a_region_is_finished_once() -> None:
     assert store.finish(begun.id, NOW + 60, "") == (finished, True)
     assert store.finish(begun.id, NOW + 90, "") == (finished, False)
     assert store.finish("unknown", NOW, "") == (None, False)
-
-
-def test_history_can_be_read_while_the_exporter_runs(tmp_path: Path) -> None:
-    store, made = open_store(tmp_path), change(at=time.time())
-    store.record("PROD", NOW, b"", [made])
-    assert read_history(tmp_path, ChangeFilter()) == [made]
-    store.close()
