@@ -3,22 +3,16 @@
 A contributor adds one file and nothing else.
 """
 
-import json
 import re
-import subprocess
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import get_args
 
 import pytest
-import yaml
-from dashboards import write
-from tests.dashboards.cases import chosen, queries
-from tests.e2e.evaluation import groups_in_order
-from tests.e2e.simulated_time import INTERVAL, RULES, STEP, Recording
-from tests.exporter.capture.recorded import FILES, catalogue, each_capture, loaded, planned, replay, scrape
+from tests.e2e.simulated_time import INTERVAL
+from tests.exporter.capture.recorded import catalogue, each_capture, loaded, planned, replay, scrape
 from tests.exporter.clocks import ShiftedClock
+from tests.exporter.samples import Samples, by_name
 
 from ase_exporter.catalogue.facts import Reason
 from ase_exporter.checks.capture_report import capture_report
@@ -28,23 +22,10 @@ from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.report import parse
 from ase_simulator.replay.file import read_capture
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
-Samples = dict[str, dict[tuple[str, ...], float]]
 # What a collector may be missing for: the report says so with the reason, and most often with the SQL that fixes it.
 EXPLAINED = {*get_args(Reason), "loading"} - {"error"}
-
-
-class Unfiltered(Recording):
-    """A recording of all metrics, not only of those in rules."""
-
-    def add(self, families: list[Family]) -> None:
-        for family in families:
-            for labels, value in family.samples:
-                values = self.series.setdefault((family.name, family.labels, tuple(labels)), [])
-                values += [None] * (self.scrapes - len(values))
-                values.append(value)
-        self.scrapes += 1
 
 
 @cache
@@ -58,10 +39,6 @@ def scraped(path: Path) -> list[tuple[ScrapeResult, list[Family]]]:
             found.append((result, result.all_families(stuck=False)))
             shifted.ahead += INTERVAL
     return found
-
-
-def samples(families: list[Family]) -> Samples:
-    return {family.name: {tuple(labels): value for labels, value in family.samples} for family in families}
 
 
 @each_capture
@@ -101,7 +78,7 @@ def test_names_types_and_help_are_stable_and_totals_never_fall(path: Path) -> No
                 family.labels,
             )
             assert (family.kind == "counter") == family.name.endswith("_total")
-            for labels, value in samples([family])[family.name].items():
+            for labels, value in by_name([family])[family.name].items():
                 assert value == value, f"{family.name}{labels} is not a number"
                 if family.kind == "counter":
                     before = totals.setdefault(family.name, {}).get(labels, 0.0)
@@ -111,13 +88,13 @@ def test_names_types_and_help_are_stable_and_totals_never_fall(path: Path) -> No
 
 @each_capture
 def test_a_report_of_sp_sysmon_agrees_with_the_metrics(path: Path) -> None:
-    first, last = (samples(scraped(path)[index][1]) for index in (0, -1))
+    first, last = (by_name(scraped(path)[index][1]) for index in (0, -1))
     for statement in loaded(path).statements:
         if not statement.sql.startswith("sp_sysmon") or statement.error:
             continue
         report = parse("\n".join(line for result in statement.results for line in result.messages))
         assert report.complete and report.header.mode == "No Clear"
-        printed = samples(headlines(report))
+        printed = by_name(headlines(report))
         engines = {labels[0] for labels in printed["ase_sysmon_engine_busy_ratio"]}
         assert len(engines) == sum(last["ase_engines"].values())
         caches = {name for (name,) in printed["ase_sysmon_cache_utilization_ratio"]}
@@ -130,58 +107,3 @@ def test_a_report_of_sp_sysmon_agrees_with_the_metrics(path: Path) -> None:
         # The report is of other seconds than the scrapes.
         busy = spent["user"] / sum(spent.values())
         assert abs(busy - printed["ase_sysmon_server_busy_ratio"]["user",]) < 0.3, spent
-
-
-def test_every_alert_and_every_query_of_a_dashboard_can_be_evaluated(tmp_path: Path) -> None:
-    """Three captures side by side, as servers of one Prometheus: promtool's time grows with the square of series."""
-    series = [
-        [one for path in FILES[n : n + 3] for one in input_series(path)] for n in range(0, len(FILES), 3)
-    ]
-    at = 3 * INTERVAL
-    # Of Change impact: half of the captures' time before the change, half after it.
-    half = {"change": f"{at / 2}", "window": "60", "settle": "1", "before": "30", "after": "30"}
-    half |= {"before_to": f"{at / 2}", "after_to": f"{at}"}
-    expressions = {
-        chosen(case.expr, ".+", 4 * INTERVAL, half)
-        for dashboard in write.DASHBOARDS
-        for case in queries(dashboard)
-    }
-    test = {
-        "rule_files": list(map(str, RULES)),
-        "evaluation_interval": f"{INTERVAL}s",
-        "group_eval_order": groups_in_order(),
-        "tests": [
-            {
-                "interval": f"{STEP}s",
-                "input_series": servers,
-                "promql_expr_test": [
-                    {"expr": expression, "eval_time": f"{at}s", "exp_samples": []}
-                    for expression in sorted(expressions)
-                ],
-            }
-            for servers in series
-        ],
-    }
-    file = tmp_path / "captures.test.yaml"
-    file.write_text(yaml.dump(test, Dumper=yaml.CSafeDumper, width=10**9))
-    done = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True)
-    output = done.stdout + done.stderr
-    # A query with a result is reported as different from none. An error has another form.
-    answered = set(map(json.loads, re.findall(r'expr: ("(?:[^"\\]|\\.)*"), time: ', output)))
-    assert len(answered) > len(expressions) / 4, output[-2000:]
-    assert not list(errors(output)), output[:2000]
-
-
-def input_series(path: Path) -> Iterator[dict[str, str]]:
-    """The scrapes of a capture as promtool reads them."""
-    recording = Unfiltered(start=0.0)
-    for _, families in scraped(path):
-        recording.add(families)
-    return recording.input_series(path.name)
-
-
-def errors(output: str) -> Iterator[str]:
-    """The lines of promtool about errors of rules and queries."""
-    for line in output.splitlines():
-        if re.search(r"\berror\b|\berr:", line, re.IGNORECASE) and "expr:" not in line:
-            yield line

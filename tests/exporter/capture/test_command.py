@@ -59,25 +59,6 @@ def test_the_simulator_replays_a_capture_to_check(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("check", f"--capture={EXAMPLE}", "--offline"), "--capture: expected neither a configuration nor"),
-        (("check", f"--capture={__file__}"), f"{__file__}: not a capture: expected a complete gzip file\n"),
-    ],
-)
-def test_wrong_options_give_one_line(run: Run, options: tuple[str, ...], expected: str) -> None:
-    ended = run(*options)
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
-    assert ended.stderr.startswith(f"ase-exporter: {expected}")
-
-
-def test_a_server_that_is_not_there_gives_one_line(run: Run) -> None:
-    ended = run("capture", "--show", **environment(1, "x"))
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("ase-exporter: target 127.0.0.1:1: ") or ended.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
         ([__file__], f"--replay {__file__}: not a capture: expected a complete gzip file"),
         (
             [str(EXAMPLE), "--version=16.0 SP04"],

@@ -22,7 +22,6 @@ from ase_exporter.capture.file import (
     Failure,
     Result,
     Value,
-    dump,
     header_line,
     lines,
     load,
@@ -80,15 +79,6 @@ def test_what_was_recorded_comes_back(statements: list[Execution]) -> None:
     assert parse(list(lines(taken)), "x") == taken
     # The simulator can replay all of it.
     assert [recorded(each).sql for each in statements] == [each.sql for each in statements]
-
-
-def test_equal_captures_give_equal_files(tmp_path: Path) -> None:
-    taken = Capture(
-        HEADER, [Execution(1, "select 1", 0.5, [Result((), [ColumnType("", "int", 10, 0, False)], [[1]])])]
-    )
-    path = tmp_path / "a.capture.gz"
-    path.write_bytes(dump(taken))
-    assert dump(load(path)) == dump(taken)
 
 
 SERVER_COLUMNS = [ColumnType("", kind, *SIZES[kind], True) for kind in ("str", "str", "int")]
@@ -167,11 +157,6 @@ def test_a_damaged_file_gives_one_clear_line(tmp_path: Path) -> None:
             assert "\n" not in message, seed
             assert "expected" in message or "No such file" in message, seed
         assert said[1] or not said[0], seed
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.gz: No such file or directory"):
-        load(tmp_path / "none.gz")
 
 
 def test_a_file_that_grows_when_it_is_decompressed_is_refused(

@@ -1,0 +1,12 @@
+"""Samples of metric families as tests compare them."""
+
+from collections.abc import Iterable
+
+from ase_exporter.metrics.families import Family
+
+Samples = dict[str, dict[tuple[str, ...], float]]
+
+
+def by_name(families: Iterable[Family]) -> Samples:
+    """The samples of each family by the values of its labels."""
+    return {family.name: {tuple(labels): value for labels, value in family.samples} for family in families}
