@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.exporter.host.kernel_settings import KernelSettings, kernel_settings
 from tests.exporter.host.perf_stand_in import StandIn
 
 
@@ -13,10 +12,3 @@ def stand_in(tmp_path: Path) -> Iterator[StandIn]:
     stand_in = StandIn(tmp_path)
     yield stand_in
     stand_in.close()
-
-
-@pytest.fixture
-def kernel() -> Iterator[KernelSettings]:
-    """The real kernel's settings, restored after the test."""
-    with kernel_settings() as settings:
-        yield settings
