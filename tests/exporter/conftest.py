@@ -1,13 +1,12 @@
-"""The command line run in this process, a scripted server for tests of one connection, and a recorded story."""
+"""The command line run in this process, a scripted server for one connection, and a stand-in for Grafana."""
 
-import os
 import socket
 import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.exporter.changes.grafana_standin import GrafanaStandIn
 from tests.exporter.commands.command_line import Ended, Run
-from tests.exporter.story import Story, stored
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ScriptedBackend
 
@@ -63,13 +62,18 @@ def closed_port() -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
-@pytest.fixture(scope="session")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    base = tmp_path_factory.getbasetemp()
-    # With several test processes, each has its own folder in the one of all.
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with stored(shared, tmp_path_factory.mktemp("story")) as found:
-        yield found
+@pytest.fixture(scope="module")
+def shared_grafana() -> Iterator[GrafanaStandIn]:
+    with GrafanaStandIn() as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def grafana(shared_grafana: GrafanaStandIn) -> GrafanaStandIn:
+    """A stand-in for Grafana, which is well and has no annotations."""
+    shared_grafana.annotations.clear()
+    shared_grafana.mood = "ok"
+    return shared_grafana
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Part, Setting, encode
 from ase_exporter.changes.store import ChangeFilter
 from ase_exporter.clock import Clock
-from ase_exporter.compare.windows import around, changes_together
 from ase_exporter.config.changes import ChangesConfig
 
 
@@ -62,16 +61,6 @@ def test_a_restart_whose_time_is_off_by_an_hour_is_not_taken_for_exact(wrong: fl
     assert (exact.at, exact.not_before) == (1030.0, None)
     change = made(1030.0 + wrong)
     assert (change.at, change.not_before) == (1060.0, 1000.0)
-
-
-def test_changes_in_the_same_second_are_compared_together() -> None:
-    marks = [Change("", "", "option", name, "", "", 1000.0, not_before=940.0) for name in "abc"]
-    other = Change("", "", "option", "d", "", "", 5000.0, not_before=4940.0)
-    for settle in (0.0, 60.0):
-        for mark in marks:
-            assert changes_together(mark, [*marks, other], settle) == marks
-            before, after = around(mark, [*marks, other], 9000, length=600, settle=settle)
-            assert (before.end, after.start) == (940.0, 1000.0 + settle)
 
 
 def test_a_clock_that_is_far_ahead_does_not_erase_the_history(tmp_path: Path) -> None:

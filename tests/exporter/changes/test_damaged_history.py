@@ -74,7 +74,7 @@ def test_a_row_that_cannot_be_read_costs_itself(state: Path, damage: str, left: 
     assert len(work_with(state)) == left
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(15))
 def test_any_damaged_byte_costs_no_more_than_the_history(state: Path, seed: int) -> None:
     chance = random.Random(seed)
     data = bytearray((state / FILE).read_bytes())
@@ -86,13 +86,8 @@ def test_any_damaged_byte_costs_no_more_than_the_history(state: Path, seed: int)
     work_with(state)
 
 
-@pytest.mark.parametrize("filled", [False, True], ids=["new", "old"])
-def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting(
-    tmp_path: Path, written: Path, filled: bool
-) -> None:
+def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    if filled:
-        shutil.copytree(written, state)
     full: Callable[[], None] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 1 << 30))  # noqa: E731
     options = [f"--state-dir={state}"]
     with exporter(tmp_path, "host: {}\n", options, before=full) as running:

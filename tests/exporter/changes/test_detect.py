@@ -34,40 +34,6 @@ def test_a_simulated_day_of_idling_is_no_change() -> None:
     assert {"option", "cache", "engine", "database", "restart", "version", "thread_pool"} <= first.keys()
 
 
-FEATURES = {
-    "enable mem scale",
-    "enable transactional memory",
-    "simplified native access plan",
-    "enable LFB index",
-    "enable in-memory row storage",
-    "enable HCB index",
-    "default data cache: type",
-    "system tables cache: type",
-    "orders cache: type",
-}
-
-
-def test_the_memscale_scenario_has_one_mark_at_each_switch_of_features() -> None:
-    marks: dict[int, set[str]] = {}
-    with run("16.0 SP04", "memscale", speed=0.0) as server, server.login("monitor") as query:
-        watch = ConfigWatcher(60)
-        last = snapshot(query, watch)
-        # Runs of ten minutes, with snapshots after 200 s and after 500 s.
-        server.model.advance(200)
-        for half in range(19):
-            ((step,),) = query("select Step from master..simScenario")
-            assert step == half // 2 + 1
-            parts_now = snapshot(query, watch)
-            if changed := compare(last, parts_now):
-                assert step not in marks, "a second mark at one switch"
-                marks[step] = {difference.name for difference in changed}
-            last = parts_now
-            server.model.advance(300)
-    assert list(marks) == list(range(2, 11))
-    assert all(names <= FEATURES for names in marks.values())
-    assert marks[10] == {"enable HCB index"}
-
-
 def scripted(answers: dict[str, object]) -> Query:
     """A server that knows some tables: rows, or an error; 208 for all others."""
 

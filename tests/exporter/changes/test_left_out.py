@@ -135,7 +135,9 @@ def test_one_timeout_costs_one_snapshot() -> None:
     assert "version" in server.snapshot()[1]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
+)
 def test_databases_that_refuse_are_few_in_each_snapshot_and_cost_the_others_nothing(seed: int) -> None:
     rng = random.Random(seed)
     server = Server([f"db{number}" for number in range(rng.randrange(1, 25))])

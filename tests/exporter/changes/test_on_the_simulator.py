@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
-from tests.exporter.changes.serving import Serving
+from tests.exporter.changes.serving import Serving, serving
 from tests.exporter.running_exporter import configuration
 from tests.exporter.simulated import Simulated, reading, run
 from tests.programs import eventually
@@ -28,12 +28,6 @@ class Dba:
 
 
 @pytest.fixture(scope="module")
-def grafana() -> Iterator[GrafanaStandIn]:
-    with GrafanaStandIn() as stand_in:
-        yield stand_in
-
-
-@pytest.fixture(scope="module")
 def dba() -> Iterator[Dba]:
     with run("16.0 SP04", "quiet-oltp") as server:
         found = Dba(server)
@@ -44,7 +38,7 @@ def dba() -> Iterator[Dba]:
 
 @pytest.fixture(scope="module")
 def exporter(
-    tmp_path_factory: pytest.TempPathFactory, dba: Dba, grafana: GrafanaStandIn
+    tmp_path_factory: pytest.TempPathFactory, dba: Dba, shared_grafana: GrafanaStandIn
 ) -> Iterator[Serving]:
     directory = tmp_path_factory.mktemp("exporter")
     token = directory / "token"
@@ -54,13 +48,12 @@ def exporter(
         {"SIM": dba.server.address},
         scrape={"budget": None},
         modules={"default": {"collectors": dict(reading("state", "changes").collectors)}},
-        changes={"interval": "1s", "grafana": {"url": grafana.url, "token_file": str(token)}},
+        changes={"interval": "1s", "grafana": {"url": shared_grafana.url, "token_file": str(token)}},
     )
-    serving = Serving(directory, configured)
     baseline = 'ase_exporter_collector_success{collector="changes"} 1.0'
-    eventually("the baseline", lambda: baseline in serving.get("/probe?target=SIM"))
-    yield serving
-    serving.stop()
+    with serving(directory, configured) as started:
+        eventually("the baseline", lambda: baseline in started.get("/probe?target=SIM"))
+        yield started
 
 
 def found(exporter: Serving) -> list[Found]:
@@ -117,20 +110,6 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
         texts
     )
     assert all({"ase-exporter", "target:SIM"} < set(a["tags"]) for a in grafana.annotations)
-
-
-def test_what_changes_while_the_exporter_is_down_is_seen_at_start(dba: Dba, exporter: Serving) -> None:
-    known = len(found(exporter))
-    dba.run("sp_configure 'number of locks', 215000")
-    more_than(exporter, known)
-    known = len(found(exporter))
-    exporter.kill()
-    dba.run("sp_configure 'number of locks', 220000")
-    exporter.start()
-    more_than(exporter, known)
-    (change,) = json.loads(exporter.get(f"/changes?format=json&limit={len(found(exporter)) - known}"))
-    assert (change["name"], change["old"], change["new"]) == ("number of locks", "215000", "220000")
-    assert change["not_before"] is not None and change["not_before"] < change["at"]
 
 
 def test_with_auditing_on_a_change_says_who_and_trace_flags_are_changes(dba: Dba, exporter: Serving) -> None:

@@ -98,7 +98,7 @@ async def test_an_annotation_that_somebody_deleted_does_not_block_later_ones(
 async def test_whatever_status_one_annotation_gets_later_ones_arrive(
     settings: GrafanaConfig, method: str
 ) -> None:
-    for status in range(400, 600):
+    for status in (*range(400, 432), 451, 499, *range(500, 512), 599):
         failures, lost, arrived = await post_while_one_gets(status, method, settings)
         temporary = status in TEMPORARY
         assert (failures > 0, lost) == (temporary, not temporary), status
@@ -210,21 +210,6 @@ async def test_a_region_is_its_beginning_and_when_it_ends_a_second_annotation(
     beginning, region = grafana.annotations
     assert "timeEnd" not in beginning and region["timeEnd"] - region["time"] == 60_000
     assert {"failed", "production", "target:PROD", "ase-exporter"} < set(region["tags"])
-
-
-async def test_a_region_that_ended_before_grafana_came_back_is_one_annotation(
-    settings: GrafanaConfig, grafana: GrafanaStandIn
-) -> None:
-    begun = annotation()
-    grafana.mood = "500"
-    async with posting(settings) as poster:
-        poster.add(begun)
-        await eventually(lambda: poster.failures)
-        poster.add(replace(begun, end=begun.at + 60))
-        grafana.mood = "ok"
-        await eventually(lambda: not poster.queued)
-    (region,) = grafana.annotations
-    assert "timeEnd" in region
 
 
 async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_again_and_nothing_else(

@@ -4,11 +4,9 @@ import json
 import re
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.browser import opened
 from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 from tests.exporter.compare.test_prometheus import server
 
@@ -17,12 +15,8 @@ from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_w
 from ase_exporter.compare.marks import marks_from_prometheus
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, answer, server_selector
-from ase_exporter.compare.view import comparison_view
 from ase_exporter.compare.windows import Span, parse_span
 from ase_exporter.errors import UserError
-from ase_exporter.views.page import page as html
-from ase_exporter.views.plain import as_json
-from ase_exporter.views.terminal import text
 
 LITTLE = ["cpu_busy"]
 
@@ -155,36 +149,3 @@ def test_a_window_too_short_to_say_anything_is_refused(history: History) -> None
     start = history.starts[0]
     with pytest.raises(UserError, match=r"window .*: it has .* s; expected at least"):
         compared(history, before=f"{start}..{start + 60}", after=history.window(1))
-
-
-def test_all_formats_tell_the_same_figures(series: Comparison) -> None:
-    view = comparison_view(series, everything=True)
-    content = json.loads(json.dumps(as_json(view), allow_nan=False))
-    (busy,) = [row for row in content["rows"] if row["measure"] == "cpu_busy"]
-    page, printed = html(view), text(view)
-    for value in busy["values"]:
-        assert f">{value * 100:.2f}%<" in page and f"{value * 100:.2f}%" in printed
-
-
-def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
-    series: Comparison, tmp_path: Path
-) -> None:
-    (tmp_path / "page.html").write_text(html(comparison_view(series)), encoding="utf-8")
-    with opened(tmp_path / "page.html") as seen:
-        plots, effects = (seen.page.locator(each).count() for each in ("figure svg", ".plot rect"))
-        titles = seen.page.locator("td:first-child").all_inner_texts()
-    assert seen.complaints == []
-    assert seen.requests == [f"file://{tmp_path}/page.html"]
-    assert plots == 4
-    changed = {
-        row.title
-        for row in series.rows
-        if any(each.verdict != "no evidence" for each in row.against_first if each)
-    }
-    assert changed <= set(titles) and effects >= len(changed)
-
-
-def test_names_of_windows_cannot_bring_markup_into_the_page(history: History) -> None:
-    spans = [parse_span(name, history.window(n), 0.0) for n, name in enumerate(("<b>x</b>", "y"))]
-    page = html(comparison_view(of_spans(history, spans, LITTLE)))
-    assert "<b>x</b>" not in page

@@ -52,7 +52,7 @@ def server(
             """Nothing."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever)
+    thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield f"127.0.0.1:{listening.server_port}", seen

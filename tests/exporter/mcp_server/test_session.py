@@ -2,22 +2,38 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from tests.exporter.mcp_server.running_server import ask, client, tree
-from tests.exporter.running_exporter import PATIENT, exporter
+from tests.exporter.mcp_server.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story, stored
+from tests.exporter.running_exporter import PATIENT, configuration, exporter
 from tests.exporter.simulated import reading
 from tests.exporter.simulated import run as simulated
-from tests.exporter.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.paths import REPOSITORY
-from tests.planted import DATABASE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
 TOOLS = ["servers", "diagnose", "sessions", "changes", "compare", "advise"]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    with stored(tmp_path_factory.mktemp("story")) as found:
+        yield found
+
+
+def documented(prometheus: str, exporter: str) -> tuple[list[str], dict[str, str]]:
+    """Options and environment of the server as docs/mcp.md configures it, with other URLs."""
+    page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
+    block = block.replace("http://127.0.0.1:9090", prometheus).replace("http://127.0.0.1:10150", exporter)
+    entry = json.loads(block)["mcpServers"]["ase"]
+    assert entry["command"] == "ase-exporter"
+    return entry["args"][1:], entry["env"]
 
 
 async def investigate(connected: Any, story: Story) -> dict[str, Any]:
@@ -107,36 +123,22 @@ async def figures_are_those_of_compare(connected: Any) -> None:
     )
 
 
-async def test_with_the_documented_configuration_the_tools_are_listed(tmp_path: Path) -> None:
-    page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
-    entry = json.loads(block)["mcpServers"]["ase"]
-    assert entry["command"] == "ase-exporter"
-    _, *options = entry["args"]
-    environment = {name: value.replace("9090", "1") for name, value in entry["env"].items()}
-    async with client(tmp_path / "log", *options, environment=environment) as connected:
-        listed = (await connected.list_tools()).tools
-        instructions = connected.instructions or ""
-    assert [tool.name for tool in listed] == TOOLS
-    assert "how sure" in instructions
-
-
 async def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) -> None:
-    """Simulator and exporter as processes and threads of their own; the change is made while they run."""
+    """As the page configures it; the change is made while simulator and exporter run."""
     with simulated("16.0 SP03") as server:
-        host, port = server.address
-        configuration = {
-            "targets": [{"name": "LIVE", "host": host, "port": port}],
-            "auth": {"default": {"user": "monitor", "password": DATABASE}},
-            "modules": {"default": {"collectors": reading("state", "changes").collectors}},
-            "changes": {"interval": "1s"},
+        settings = configuration(
+            {"LIVE": server.address},
+            modules={"default": {"collectors": dict(reading("state", "changes").collectors)}},
+            changes={"interval": "1s"},
             # Scraped without a pause.
-            "scrape": {**PATIENT, "budget": None},
-        }
-        with exporter(tmp_path, json.dumps(configuration)) as running:
-            options = [f"--prometheus={story.url}", f"--exporter={running.url}"]
+            scrape={**PATIENT, "budget": None},
+        )
+        with exporter(tmp_path, settings) as running:
+            options, environment = documented(story.url, running.url)
             probe = f"{running.url}/probe?target=LIVE"
-            async with client(tmp_path / "log", *options) as connected:
+            async with client(tmp_path / "log", *options, environment=environment) as connected:
+                assert [tool.name for tool in (await connected.list_tools()).tools] == TOOLS
+                assert "how sure" in (connected.instructions or "")
                 known = await ask(connected, "servers")
                 httpx2.get(probe, timeout=60)
                 server.model.set_option("number of locks", 123_456, "sa")

@@ -159,24 +159,3 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
         ("UP", "up", "16.0 SP04", "prometheus and exporter"),
         ("NEW", "no data", None, "exporter"),
     ]
-
-
-@pytest.mark.e2e
-@needs_prometheus
-def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> None:
-    """As ASE before 15.7 ESD#2, or without `enable spinlock monitoring`."""
-    now = time.time() // 15 * 15
-    times = [now - 900 + 15 * number for number in range(60)]
-    samples = {
-        "ase_up": [f'ase_up{{instance="OLD"}} 1 {at}' for at in times],
-        "ase_transactions_total": [
-            f'ase_transactions_total{{instance="OLD"}} {1e6 + 10 * (at - now)} {at}' for at in times
-        ],
-    }
-    with prometheus_with(typed(samples), tmp_path) as url:
-        window = {"server": "OLD", "start": str(now - 900), "end": str(now - 15)}
-        found = TOOLS["diagnose"].call(Sources(url), window)
-    assert found["says"].startswith("NOT KNOWN: ") and "collector spinlocks is off" in found["says"]
-    assert "spinning" in {each["finding"] for each in found["not_judged"]}
-    assert found["causes"] == []
-    assert found["certainty"]["coverage"] == 1

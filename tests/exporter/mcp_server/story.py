@@ -4,8 +4,6 @@ The first change touches no spinlock. The second (native access plans without a 
 step that made contention worse. The third came later and did little.
 """
 
-import fcntl
-import pickle
 import shutil
 import time
 from collections.abc import Iterator
@@ -73,24 +71,10 @@ class Story:
 
 
 @contextmanager
-def stored(shared: Path, folder: Path) -> Iterator[Story]:
-    """A Prometheus that holds the story, which ended a minute or two ago.
-
-    shared: a folder of all test processes: one of them records for all.
-    """
+def stored(folder: Path) -> Iterator[Story]:
+    """A Prometheus that holds the story, which ended a minute or two ago. folder: for its files."""
     if not shutil.which("prometheus"):
         pytest.skip("prometheus is not installed")
     start = (time.time() - 60) // 60 * 60 - SECONDS
-    with prometheus_with(_recorded_once(shared).openmetrics(SERVER, start), folder) as url:
+    with prometheus_with(recorded(folder).openmetrics(SERVER, start), folder) as url:
         yield Story(url, start)
-
-
-def _recorded_once(shared: Path) -> Recording:
-    with (shared / "story.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = shared / "story.pickle"
-        if not kept.exists():
-            kept.write_bytes(pickle.dumps(recorded(shared)))
-        found = pickle.loads(kept.read_bytes())
-    assert isinstance(found, Recording)
-    return found
