@@ -15,7 +15,8 @@ from tests.simulator.tds.running import running
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import Query
-from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.checks.target_check import TargetCheck
+from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
@@ -73,6 +74,17 @@ class Simulated:
     ) -> TargetScraper:
         """A target scraper of it. address: of a proxy."""
         return scraper_of(address or self.address, auth, module, budget, **seams)
+
+    def config(self, user: str = "monitor", **parts: Any) -> Config:
+        """A configuration with it as the target ONE. parts: other parts of the configuration."""
+        host, port = self.address
+        auth = Auth(user=user, password=PASSWORD)
+        return Config(targets=(Target(name="ONE", host=host, port=port),), auth={"default": auth}, **parts)
+
+    def check(self, user: str = "monitor", *, everything: bool = False) -> TargetCheck:
+        """What `check` does with that login."""
+        config = self.config(user)
+        return TargetCheck(config, config.targets[0], CATALOGUE, everything=everything, timeout=600)
 
     @contextmanager
     def login(self, user: str) -> Iterator[Query]:

@@ -11,8 +11,6 @@ import pytest
     [
         ("--help", ">/dev/full"),
         ("--version", ">&-"),
-        ("serve --help", ">/dev/full"),
-        ("catalogue metrics", ">&-"),
         ("catalogue metrics", ">/dev/full"),
     ],
 )

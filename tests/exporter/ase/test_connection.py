@@ -324,16 +324,13 @@ def test_messages_without_end_are_cut_off(begin: bytes) -> None:
 @pytest.mark.parametrize(
     "tokens",
     [
-        row_format(0x27, b"\x01") + b"\xd1\xff",
         row_format(0x27, b"\x00") + b"\xd1\xff",
         row_format(0xAF, b"\x40\0\0\0") + b"\xd1\xff\xff\xff\x7f",
-        row_format(0xAF, b"\x40\0\0\0") + b"\xd1\xff\xff\xff\xff",
         row_format(0xAF, b"\xff\xff\xff\xff") + b"\xd1\xff\xff\xff\xff",
         row_format(0xAF, b"\xff\xff\xff\x7f") + b"\xd1\xff\xff\xff\x7f",
-        row_format(0x27, b"\xff", 6000) + b"\xd1",
         row_format(0x38, b"", 7000) + b"\xd1",
     ],
-    ids=range(8),
+    ids=range(5),
 )
 def test_impossible_sizes_are_one_error(tokens: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

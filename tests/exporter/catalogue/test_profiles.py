@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,23 +102,3 @@ def test_resources_are_read_by_a_login_that_may_ask_for_them(simulated: Callable
     used = next(family for family in made if family.name == "ase_resource_used")
     by_resource = dict(used.samples)
     assert by_resource["number of user connections",] == pytest.approx(1, abs=1000)
-
-
-def test_custom_metrics_are_read_from_the_server(simulated: Callable[..., Simulated], tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text(
-        "database_sessions:\n"
-        "  help: Sessions by database.\n"
-        "  sql: select db_name(dbid), count(*) from master..sysprocesses group by dbid\n"
-        "  columns: {DBName: varchar, Sessions: int}\n"
-        "  roles: []\n"
-        "  labels: {database: DBName}\n"
-        "  metrics:\n"
-        "    ase_custom_sessions: {help: Sessions that use the database., column: Sessions}\n"
-    )
-    catalogue, problems = load_catalogue([tmp_path])
-    assert problems == []
-    with simulated("16.0 SP04", "quiet-oltp").login("monitor") as query:
-        (mine,) = [each for each in plan(catalogue, read_facts(query)) if each.name == "database_sessions"]
-        (family,) = mine.families(query(mine.statement), CounterStore(), 0.0)
-    assert family.name == "ase_custom_sessions"
-    assert sum(value for _, value in family.samples) > 1

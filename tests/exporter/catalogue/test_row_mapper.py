@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from tests.exporter.samples import Samples, by_name
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue.facts import ServerFacts
@@ -19,7 +20,6 @@ from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.counters import DIP_LASTS, CounterStore
 from ase_exporter.metrics.epochs import EpochReading
-from ase_exporter.metrics.families import Family
 
 COLLECTOR = TypeAdapter(Collector)
 SMP = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
@@ -47,10 +47,9 @@ class Reading:
         self.mapper = RowMapper("x", read, types, facts, 2, grouped=grouped)
         self.now = 0.0
 
-    def __call__(self, *rows: Sequence[Any]) -> dict[str, dict[tuple[str, ...], float]]:
+    def __call__(self, *rows: Sequence[Any]) -> Samples:
         self.now += 15.0
-        made: list[Family] = self.mapper.families(rows, self.counters, self.now)
-        return {family.name: {tuple(labels): value for labels, value in family.samples} for family in made}
+        return by_name(self.mapper.families(rows, self.counters, self.now))
 
 
 CASES = load_yaml(Path(__file__).with_name("row_mapper.yaml").read_text(encoding="utf-8"))

@@ -5,10 +5,7 @@ import re
 import pytest
 from tests.exporter.simulated import run as simulated
 
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.checks.target_check import TargetCheck
-from ase_exporter.config import Auth, Config, Target
 from ase_simulator.schema.profiles import profiles
 
 NEVER = "99.0"
@@ -48,12 +45,8 @@ def too_new(sql: str, version: str) -> list[str]:
 
 @pytest.mark.parametrize("version", profiles())
 def test_no_statement_uses_syntax_newer_than_the_version(version: str) -> None:
-    catalogue, _ = load_catalogue()
     with simulated(version, "quiet-oltp") as server:
-        host, port = server.address
-        target = Target(name="ASE1", host=host, port=port)
-        config = Config(targets=(target,), auth={"default": Auth(user="monitor", password=server.password)})
-        _, found = TargetCheck(config, target, catalogue, everything=True, timeout=120).statements()
+        _, found = server.check(everything=True).statements()
     sent = [sql for statements in found.values() for sql in statements]
     assert sum(title.startswith("collector ") for title in found) > 50
     assert {sql: too_new(sql, version) for sql in sent if too_new(sql, version)} == {}

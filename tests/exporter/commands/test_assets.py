@@ -35,13 +35,6 @@ def test_files_of_an_older_version_are_replaced_and_others_stay(run: Run, tmp_pa
     assert (tmp_path / "mine.sql").read_text() == "mine"
 
 
-def test_a_directory_that_cannot_be_written_is_one_line(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    result = run("rules", "--output", str(tmp_path / "file"))
-    assert result.returncode == 2
-    assert result.stderr == f"ase-exporter: --output {tmp_path}/file: {tmp_path}/file: File exists\n"
-
-
 def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
     settings = ["data_cache=0.15", "hold=10m", "links.runbooks=https://wiki/ase", "min_engine_share=2e-5"]
     result = run("rules", "--output", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings))
@@ -53,10 +46,3 @@ def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
     assert "[10m]" in text
     assert "https://wiki/ase/AseSpinlockContention.md" in text
     assert "> 2e-05" in text
-
-
-def test_thresholds_fit_an_interval_too(run: Run, tmp_path: Path) -> None:
-    assert run("rules", "--output", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
-    text = (tmp_path / "spinlocks.alerts.yaml").read_text()
-    assert "irate(ase_spinlock_waits_total[4m])" in text
-    assert '{class="data_cache"} > 0.2' in text

@@ -33,6 +33,13 @@ wordy:
   roles: []
   metrics: {ase_custom_words: {help: A name as a number., column: name}}
 """
+# The command, which gives a driver that hangs little time.
+IMPATIENT = """
+from ase_exporter import cli
+from ase_exporter.ase.timing import TIMING
+TIMING.stuck_after = TIMING.login_stuck_after = 0.5
+cli.main()
+"""
 ENABLED = ("enable monitoring", "enable spinlock monitoring", "errorlog pipe active")
 
 
@@ -196,7 +203,7 @@ def test_a_driver_that_does_not_come_back_ends_the_check(tmp_path: Path) -> None
         target = f"targets: [{{name: A, host: 127.0.0.1, port: {server.port}}}]"
         login = "auth: {default: {user: x, password: y-planted}}"
         (tmp_path / "x.yaml").write_text(f"{target}\n{login}\n")
-        command = [sys.executable, "-m", "ase_exporter", "check", "--timeout=2"]
+        command = [sys.executable, "-c", IMPATIENT, "check", "--timeout=2"]
         ended = subprocess.run(
             [*command, f"--config.file={tmp_path / 'x.yaml'}"], capture_output=True, text=True, timeout=60
         )

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from tests.exporter.commands.command_line import Run
@@ -38,18 +37,8 @@ def test_without_a_command_the_help_is_printed(run: Run) -> None:
     assert "serve" in result.stdout and "check" in result.stdout
 
 
-def test_an_exit_code_of_a_command_is_kept(run: Run, tmp_path: Path) -> None:
-    assert run("catalogue", "validate", str(tmp_path)).returncode == 0
-    assert run("annotate", "--run=x", "--url=http://127.0.0.1:9", "--", "/bin/false").returncode == 1
-
-
 def test_what_an_encoding_lacks_is_written_in_ascii_instead_of_an_error() -> None:
     command = [sys.executable, "-m", "ase_exporter", "catalogue", "reference"]
-    whole, ascii_only = (
-        subprocess.run(
-            command, env=os.environ | {"PYTHONIOENCODING": name}, capture_output=True, check=True
-        ).stdout.decode()
-        for name in ("utf-8", "ascii")
-    )
-    assert "(`modules: … collectors:" in whole
-    assert "(`modules: ... collectors:" in ascii_only and ascii_only.isascii()
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    written = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    assert b"(`modules: ... collectors:" in written and written.isascii()

@@ -4,15 +4,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
-from types import ModuleType
 from typing import Any
 
 import pytest
 import typer
-from tests.exporter.commands.command_line import Run
 from typer.testing import CliRunner
 
-from ase_exporter.commands.app import COMMANDS, Command, build
+from ase_exporter.commands.app import COMMANDS, build
 from ase_simulator.cli import app as simulator
 
 # Characters; a shorter text says nothing.
@@ -65,11 +63,6 @@ def test_the_version_is_printed() -> None:
     assert (told.exit_code, told.output) == (0, f"ase-exporter {version('ase-exporter')}\n")
 
 
-def test_the_list_of_commands_is_the_same_without_loading_them() -> None:
-    listed = CliRunner().invoke(build(()), ["--help"])
-    assert (listed.exit_code, listed.output) == (0, CliRunner().invoke(build(), ["--help"]).output)
-
-
 def test_a_command_is_run_without_loading_the_others() -> None:
     program = (
         "import sys; sys.argv = ['ase-exporter', 'advise', '--help']\n"
@@ -81,24 +74,3 @@ def test_a_command_is_run_without_loading_the_others() -> None:
     assert "advise" in told.stdout
     loaded = ["advise", "app", "options"]
     assert told.stdout.splitlines()[-1] == str([f"ase_exporter.commands.{name}" for name in loaded])
-
-
-def test_a_command_is_an_entry_and_a_module_also_with_a_hyphen(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def slow_queries(limit: int = 3) -> None:
-        print(f"the {limit} slowest")
-
-    module = ModuleType("ase_exporter.commands.slow_queries")
-    module.slow_queries = slow_queries  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    text = "List the slowest queries.\n\nOnly those that have ended."
-    described = Command(text, parameters={"limit": "Number of queries."})
-    monkeypatch.setitem(COMMANDS, "slow-queries", described)
-    assert run("slow-queries", "--limit=2").stdout == "the 2 slowest\n"
-    helped = run("slow-queries", "--help").stdout
-    assert "List the slowest queries." in helped and "Only those that have ended." in helped
-    listed = run("--help").stdout
-    assert "List the slowest queries." in listed
-    # In the order of COMMANDS, before and after it is loaded.
-    assert listed == CliRunner().invoke(build(), ["--help"]).output

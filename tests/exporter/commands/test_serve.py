@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-import yaml
-from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
+from tests.exporter.running_exporter import RunningExporter, configuration, exporter
 
 from ase_exporter.commands import serving
 from ase_exporter.commands.serving import ServeOptions
@@ -19,15 +18,9 @@ READERS = ("pydantic", "_yaml")
 MODULES = {"typer", "rich", "argparse", "httpx2", "numpy", "jinja2"}
 
 
-def configuration(port: int, *names: str, directory: Path) -> str:
-    return yaml.safe_dump(
-        {
-            "auth": {"default": {"user": "monitor", "password": "simulated"}},
-            "targets": [{"name": name, "host": "127.0.0.1", "port": port} for name in names],
-            "scrape": PATIENT,
-            "catalogue": {"directories": [str(directory)]},
-        }
-    )
+def configured(port: int, *names: str, directory: Path) -> str:
+    addresses = dict.fromkeys(names, ("127.0.0.1", port))
+    return configuration(addresses, catalogue={"directories": [str(directory)]})
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +32,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(directory: Path, closed_port: int) -> Iterator[RunningExporter]:
     """An exporter with a bad catalogue file."""
     (directory / "wrong.yaml").write_text("mine: {help: Of no table.}\n", encoding="utf-8")
-    text = configuration(closed_port, "ONE", directory=directory)
+    text = configured(closed_port, "ONE", directory=directory)
     with exporter(directory, text, ["--web.enable-lifecycle"]) as running:
         yield running
 
@@ -47,14 +40,6 @@ def running(directory: Path, closed_port: int) -> Iterator[RunningExporter]:
 def libraries(process: psutil.Process) -> set[str]:
     """Names of the files mapped into the process's memory."""
     return {Path(mapped.path).name for mapped in process.memory_maps()}
-
-
-def test_a_state_directory_that_cannot_be_made_is_one_line() -> None:
-    options = ["--state-dir=/dev/null", "--web.listen-address=127.0.0.1:0"]
-    command = [sys.executable, "-m", "ase_exporter", "serve", *options]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    said = "ase-exporter: --state-dir: /dev/null: File exists\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
 
 
 def test_options_reach_the_process_that_serves_as_they_were_given() -> None:
@@ -106,7 +91,7 @@ def test_a_reload_applies_the_same_rules_as_a_start(
     bad = reload("targets: [{name: ONE}]\n")
     assert bad.status_code == 500
     assert f"{directory / 'exporter.yml'}:1: targets.0.host: Field required" in bad.text
-    good = reload(configuration(closed_port, "ONE", "TWO", directory=directory))
+    good = reload(configured(closed_port, "ONE", "TWO", directory=directory))
     assert good.status_code == 200
     targets = httpx2.get(f"{running.url}/targets", trust_env=False, timeout=60).json()
     assert [target["targets"] for target in targets] == [["ONE"], ["TWO"]]
@@ -117,7 +102,7 @@ def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, close
     # Of the process that serves.
     for module in ("uvicorn", "yaml", "pyodbc"):
         (tmp_path / f"{module}.py").write_text(f"open({str(marker)!r}, 'a').write('{module} ')\n")
-    text = configuration(closed_port, "ONE", directory=tmp_path / "custom")
+    text = configured(closed_port, "ONE", directory=tmp_path / "custom")
     program = [str(Path(sys.executable).with_name("ase-exporter"))]
     try:
         with exporter(tmp_path, text, program=program, working_directory=tmp_path) as running:

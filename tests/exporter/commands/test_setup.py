@@ -259,19 +259,6 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(run: Run) ->
         assert PASSWORD not in ended.stderr
 
 
-def test_a_server_by_name_with_a_password_that_is_typed(
-    environment: dict[str, str], server: Simulated
-) -> None:
-    terminal = Terminal(environment | {"DSQUERY": "PROD1"}, "check", "-U", "monitor", "-P")
-    terminal.answer("Password of monitor: ", server.password)
-    assert terminal.end() == 1, terminal.shown
-    assert "configuration option 'enable spinlock monitoring' is off" in terminal.shown
-    assert server.password not in terminal.shown
-    ended = without_terminal(environment, "check", "-S", "PROD1", "-U", "monitor")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "-U monitor: no terminal to ask for the password: expected ASE_USER" in ended.stderr
-
-
 def test_the_login_of_the_environment_is_not_sent_for_another(
     run: Run, environment: dict[str, str], server: Simulated
 ) -> None:

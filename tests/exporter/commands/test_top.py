@@ -95,12 +95,6 @@ def test_the_screen_needs_textual_and_scripts_do_not(
     assert run("top", "--config.file", config, "--once", "--json", "--interval", "1").returncode == 0
 
 
-def test_only_the_screen_imports_textual() -> None:
-    modules = ", ".join(f"ase_exporter.top.{name}" for name in ("plain", "feed", "detail"))
-    code = f"import sys, {modules}; assert not [m for m in sys.modules if m.startswith('textual')]"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_stream_ends_quietly_when_its_reader_goes(config: str) -> None:
     stream = subprocess.Popen(
         [sys.executable, "-m", "ase_exporter", "top", "--config.file", config, "--json", "--interval", "1"],

@@ -8,19 +8,17 @@ from rich.cells import cell_len
 from rich.text import Text
 from tests.exporter.compare.test_terminal import RESULT
 from tests.exporter.host.test_sizing import NEED, host
-from tests.exporter.simulated import PASSWORD, run
+from tests.exporter.simulated import run
 from tests.exporter.sysmon.simulated import simulated_report
 from tests.exporter.top.feeds import recorded, renamed
 
 from ase_exporter.advise.advice import advise
 from ase_exporter.advise.view import advice_view
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.change import Change
-from ase_exporter.checks.target_check import TargetCheck, TargetReport
+from ase_exporter.checks.target_check import TargetReport
 from ase_exporter.checks.view import check_view
 from ase_exporter.commands.changes import changes_view
 from ase_exporter.compare.view import comparison_view
-from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.view import hugepages_view
 from ase_exporter.sysmon.report import parse
@@ -56,10 +54,7 @@ def frame() -> Frame:
 def checked() -> TargetReport:
     """A login without mon_role on a server without monitoring."""
     with run("15.7 SP110") as server:
-        server_host, port = server.address
-        target = Target(name="ASE1", host=server_host, port=port)
-        config = Config(targets=(target,), auth={"default": Auth(user="nobody", password=PASSWORD)})
-        return TargetCheck(config, target, load_catalogue()[0], everything=False, timeout=60).report()
+        return server.check("nobody").report()
 
 
 @cache

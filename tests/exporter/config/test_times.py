@@ -78,18 +78,29 @@ ZONES = {
     "Havana, midnight comes twice": "CST5CDT,M3.2.0/0,M11.1.0/1",
 }
 MOMENTS = st.integers(min_value=1_200_000_000, max_value=4_000_000_000)
+NAMES = st.sampled_from(sorted(ZONES))
 
 
 def shown(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(at))
 
 
-@pytest.mark.parametrize("zone", ZONES.values(), ids=ZONES)
-@given(at=MOMENTS)
-@example(at=1_792_976_400)
-@example(at=1_792_978_200)
+def in_each_zone(*moments: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Examples of a property: these moments in each zone."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        for zone in ZONES:
+            for at in moments:
+                test = example(zone=zone, at=at)(test)
+        return test
+
+    return decorate
+
+
+@given(zone=NAMES, at=MOMENTS)
+@in_each_zone(1_792_976_400, 1_792_978_200)
 def test_a_local_time_is_read_back_or_refused_when_it_is_shown_twice(zone: str, at: int) -> None:
-    with timezone(zone):
+    with timezone(ZONES[zone]):
         twice = any(shown(at + shift) == shown(at) for shift in (-3600, -1800, 1800, 3600))
         if twice:
             with pytest.raises(ValueError, match="shows this time twice; expected an offset"):
@@ -99,22 +110,19 @@ def test_a_local_time_is_read_back_or_refused_when_it_is_shown_twice(zone: str, 
             assert parse_moment(shown(at).replace("T", " "), NOW) == at
 
 
-@pytest.mark.parametrize("zone", ZONES.values(), ids=ZONES)
-@given(at=MOMENTS, offset=st.integers(min_value=-14 * 60, max_value=14 * 60))
+@given(zone=NAMES, at=MOMENTS, offset=st.integers(min_value=-14 * 60, max_value=14 * 60))
 def test_a_time_with_an_offset_is_the_same_in_every_zone(zone: str, at: int, offset: int) -> None:
     moment = datetime.fromtimestamp(at, timezone_of(timedelta(minutes=offset)))
-    with timezone(zone):
+    with timezone(ZONES[zone]):
         assert parse_moment(moment.isoformat(), NOW) == at
         assert parse_moment(datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), NOW) == at
         assert parse_moment(str(at), NOW) == at
 
 
-@pytest.mark.parametrize("zone", ZONES.values(), ids=ZONES)
-@given(at=MOMENTS)
-@example(at=1_776_981_600)
-@example(at=1_793_509_200)
+@given(zone=NAMES, at=MOMENTS)
+@in_each_zone(1_776_981_600, 1_793_509_200)
 def test_a_date_is_the_first_moment_of_that_local_day(zone: str, at: int) -> None:
-    with timezone(zone):
+    with timezone(ZONES[zone]):
         day = shown(at)[:10]
         start = parse_moment(day, NOW)
         assert shown(start).startswith(day)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock, StandingClock
+from tests.exporter.samples import by_name
 from tests.exporter.simulated import Simulated, reading, run, scrape
 
 from ase_exporter.ase.cost import Cost
@@ -143,12 +144,7 @@ def scrapes(server: Simulated, module: Module, budget: float | None) -> Callable
 
 def values(result: ScrapeResult, name: str) -> dict[tuple[str, ...], float]:
     """The samples of one metric, by label values."""
-    return {
-        tuple(labels): value
-        for family in result.all_families(stuck=False)
-        if family.name == name
-        for labels, value in family.samples
-    }
+    return by_name(result.all_families(stuck=False)).get(name, {})
 
 
 def test_each_scrape_adds_its_cost(server: Simulated) -> None:

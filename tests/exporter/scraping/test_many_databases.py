@@ -7,13 +7,10 @@ from itertools import chain
 
 import pytest
 from tests.exporter.many_databases import many_databases
-from tests.exporter.simulated import CATALOGUE, Simulated, run, scrape
+from tests.exporter.simulated import Simulated, run, scrape
 from tests.paths import REPOSITORY
-from tests.planted import DATABASE
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.checks.target_check import TargetCheck
-from ase_exporter.config import Auth, Config, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 
@@ -83,10 +80,7 @@ def test_no_series_that_an_alert_or_the_diagnosis_reads_is_cut(result: ScrapeRes
 
 
 def test_check_counts_the_series_of_a_scrape(server: Simulated, result: ScrapeResult) -> None:
-    host, port = server.address
-    target = Target(name="ONE", host=host, port=port)
-    config = Config(targets=(target,), auth={"default": Auth(user="monitor", password=DATABASE)})
-    report = TargetCheck(config, target, CATALOGUE, everything=False, timeout=60).report()
+    report = server.check().report()
     read = series(chain.from_iterable(result.collected.values()))
     kept = read & series(result.all_families(stuck=False))
     assert report.series == (len(read), len(read) - len(kept))

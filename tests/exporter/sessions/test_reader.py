@@ -2,14 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.exporter import simulated
 from tests.exporter.clocks import ShiftedClock
-from tests.exporter.sessions.test_truth import STEP, server_under_load, snapshot
 from tests.exporter.simulated import PASSWORD, scrape
 from tests.programs import eventually
 
@@ -17,7 +14,6 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.config import Auth
-from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.sessions.reader import RETRY, SessionReader
 from ase_exporter.sessions.session import Snapshot, sessions_of
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, sources, waits_of
@@ -138,29 +134,3 @@ def test_text_and_names_of_others_are_without_values() -> None:
     assert session.text == "update t set a = ? where b = ?" and session.program == "app ..."
     assert (session.login, session.database, session.host) == ("a\\x1b[2J", "d", "")
     assert SECRET not in repr(found)
-
-
-def test_the_mean_of_active_sessions_agrees_with_the_time_account(tmp_path: Path) -> None:
-    """Over many samples, sessions by what they do are the seconds per second of monSysWaits and of the engines."""
-    with server_under_load(tmp_path) as (server, run, scraper):
-        run.ask(partial(server.world.clock.advance, 3 * STEP + 1))
-        snapshot(scraper)
-        flows = run.ask(lambda: dict(server.world.operation.flows))
-        busy = run.ask(lambda: server.world.operation.point.busy - server.world.workload.background_cpu)
-        counted: dict[str, float] = {}
-        for _ in range(60):
-            run.ask(partial(server.world.clock.advance, 1))
-            for family in scrape(scraper, 60.0, "sessions").collected["sessions"]:
-                if family.name == "ase_active_sessions":
-                    for (doing,), value in family.samples:
-                        counted[doing] = counted.get(doing, 0.0) + value / 60
-    account = dict.fromkeys(catalogue().account, 0.0)
-    for name, rate in flows.items():
-        part = catalogue().part_of(name.removeprefix("wait seconds "), "") if "seconds " in name else None
-        if part and "wait" in name:
-            account[part] += rate
-    account["cpu"] = busy
-    for part, mean in counted.items():
-        # Sixty draws: three standard deviations of a number of sessions.
-        assert mean == pytest.approx(account[part], abs=3 * math.sqrt(account[part] / 60) + 0.3)
-    assert math.fsum(counted.values()) > 1

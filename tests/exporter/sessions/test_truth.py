@@ -28,7 +28,7 @@ from ase_simulator.model.tables import TABLES
 from ase_simulator.model.waits import classes, events
 from ase_simulator.simulation import simulation
 
-LOADS, STEP, SEED = 20, 120, 35
+LOADS, STEP, SEED = 8, 120, 35
 IDLE_EVENT = 250
 # Every so many loads, the waits of so many sessions are compared.
 APART, PICKED = 4, 5

@@ -1,21 +1,20 @@
 """Headline figures and cells as metrics."""
 
 import pytest
+from tests.exporter.samples import Samples, by_name
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import row, section, table
 
-from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.report import parse
 
 
-def exported(text: str, cells: tuple[str, ...] = ()) -> dict[str, Family]:
-    found = families(parse(text), cells, ended=1_000.0, now=1_030.0)
-    return {family.name: family for family in found}
+def exported(text: str, cells: tuple[str, ...] = ()) -> Samples:
+    return by_name(families(parse(text), cells, ended=1_000.0, now=1_030.0))
 
 
-def sample(families_by_name: dict[str, Family], name: str) -> dict[tuple[str, ...], float]:
-    return {tuple(labels): value for labels, value in families_by_name[f"ase_sysmon_{name}"].samples}
+def sample(found: Samples, name: str) -> dict[tuple[str, ...], float]:
+    return found[f"ase_sysmon_{name}"]
 
 
 WHOLE = samples.report(

@@ -10,7 +10,8 @@ from starlette.testclient import TestClient
 from tests.planted import UNUSED
 
 from ase_exporter import config
-from ase_exporter.web.app import ExporterApp, create_app
+from ase_exporter.scraping.result import ScrapeSummary, TargetState
+from ase_exporter.web.app import ExporterApp, create_app, landing_page
 from ase_exporter.web.loading import Loaded
 from ase_exporter.web.write_access import WriteAccess
 
@@ -116,6 +117,14 @@ def test_the_landing_page_names_each_target_and_its_state(client: TestClient) ->
     page = client.get("/").text
     assert 'href="probe?target=ONE"' in page
     assert "refused the connection" in page
+
+
+def test_each_server_leads_to_its_changes_and_dashboard() -> None:
+    summary = ScrapeSummary(up=True, series=7, unreadable=("spinlocks", "waits"))
+    text = landing_page({"A/B": TargetState(summary, at=0.0)}, changed={"A/B": 2}, grafana="https://grafana")
+    assert 'href="changes?target=A/B">2 recent changes<' in text
+    assert 'href="https://grafana/d/ase-server?var-instance=A/B"' in text
+    assert "spinlocks and 1 more cannot be read" in text
 
 
 def test_health_and_readiness(client: TestClient) -> None:

@@ -14,7 +14,7 @@ from tests.exporter.simulated import PASSWORD, Simulated, reading
 from tests.programs import eventually_here
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
-from ase_exporter.config import Auth, Config, Scrape, Target
+from ase_exporter.config import Auth, Config, Scrape
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.scraping.result import ScrapeRequest
 from ase_exporter.scraping.targets import Answer
@@ -55,14 +55,12 @@ def logins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logins]:
 
 def one(server: Simulated, password: str) -> Config:
     """A configuration of one target."""
-    host, port = server.address
-    return Config(
-        targets=(Target(name="ONE", host=host, port=port),),
-        auth={"default": Auth(user="monitor", password=password)},
+    config = server.config(
         modules={"default": reading("state")},
         changes=ChangesConfig(enabled=False),
         scrape=Scrape(timeout=60.0, connect_timeout=60.0, budget=None),
     )
+    return replace(config, auth={"default": Auth(user="monitor", password=password)})
 
 
 @asynccontextmanager

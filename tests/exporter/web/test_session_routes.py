@@ -180,13 +180,8 @@ def test_no_width_cuts_anything_off(tmp_path: Path) -> None:
 async def test_a_server_is_asked_within_its_budget_and_the_landing_page_keeps_its_scrape(
     server: Simulated, tmp_path: Path
 ) -> None:
-    host, port = server.address
-    config = Config(
-        targets=(Target(name="ONE", host=host, port=port),),
-        auth={"default": Auth(user="monitor", password=server.password)},
-        sessions=SessionsConfig(statement_text=True),
-        scrape=Scrape(timeout=60.0, connect_timeout=60.0),
-    )
+    scrape = Scrape(timeout=60.0, connect_timeout=60.0)
+    config = server.config(sessions=SessionsConfig(statement_text=True), scrape=scrape)
     exporter = ExporterApp(lambda: Loaded.of(config), Loaded.of(config), tmp_path)
     await exporter.start()
     try:

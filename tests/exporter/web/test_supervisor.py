@@ -1,6 +1,5 @@
 """The supervisor with small children, and with an exporter whose driver crashes or hangs."""
 
-import json
 import os
 import re
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
+from tests.exporter.running_exporter import RunningExporter, configuration, exporter
 from tests.exporter.simulated import PASSWORD, Simulated
 from tests.programs import START, eventually
 
@@ -102,13 +101,10 @@ pyodbc.connect = connect
     )
     host, port = server.address
     logins = {"default": "monitor", "crashing": "crashing", "stuck": "stuck"}
-    settings = {
-        "auth": {name: {"user": user, "password": PASSWORD} for name, user in logins.items()},
-        "targets": [{"name": name.upper(), "host": host, "port": port, "auth": name} for name in logins],
-        "changes": {"enabled": False},
-        "scrape": PATIENT,
-    }
-    with exporter(directory, json.dumps(settings), environment={"PYTHONPATH": str(directory)}) as running:
+    auth = {name: {"user": user, "password": PASSWORD} for name, user in logins.items()}
+    targets = [{"name": name.upper(), "host": host, "port": port, "auth": name} for name in logins]
+    settings = configuration({}, auth=auth, targets=targets)
+    with exporter(directory, settings, environment={"PYTHONPATH": str(directory)}) as running:
         yield running
 
 
@@ -144,17 +140,11 @@ def test_a_driver_that_never_returns_costs_its_target_alone_until_the_process_is
     crashing.wait_for("target STUCK: a call of the driver was under way when the exporter died")
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_when_the_exporter_ends_no_process_stays(
     server: Simulated, tmp_path: Path, ending: signal.Signals
 ) -> None:
-    host, port = server.address
-    settings = (
-        f"auth: {{default: {{user: monitor, password: {PASSWORD}}}}}\n"
-        f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
-        f"scrape: {json.dumps(PATIENT)}\n"
-    )
-    with exporter(tmp_path, settings) as serving:
+    with exporter(tmp_path, configuration({"ONE": server.address})) as serving:
         assert "ase_up 1.0" in ask(serving, "/probe?target=ONE&collect[]=state")
         _, child = serving.processes()
         serving.process.send_signal(ending)

@@ -9,13 +9,10 @@ from pathlib import Path
 import bcrypt
 import httpx2
 import pytest
-from tests.exporter.compare.conftest import running_prometheus
 from tests.exporter.running_exporter import RunningExporter, exporter
 from tests.exporter.web.authority import Authority
 from tests.planted import WEB_FILE
-from tests.programs import eventually
 
-from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
 from ase_exporter.web.web_config import WebConfig
 
@@ -159,30 +156,6 @@ def test_a_bad_file_keeps_the_old_one_and_a_metric_says_so(served: Served) -> No
     assert "web.yml:1: nonsense: unknown key" in served.running.log
     served.write(good())
     assert "ase_exporter_web_config_last_reload_successful 1.0" in served.get().text
-
-
-@pytest.mark.e2e
-def test_prometheus_scrapes_with_certificate_and_password(served: Served, tmp_path: Path) -> None:
-    certificate, key = served.authority.sign("prometheus")
-    (tmp_path / "password").write_text(PASSWORD, encoding="utf-8")
-    job = f"""\
-    scrape_interval: 5s
-    scheme: https
-    static_configs: [{{targets: ['{served.running.url.removeprefix("https://")}']}}]
-    tls_config: {{ca_file: {served.authority.file}, cert_file: {certificate}, key_file: {key}}}
-"""
-    credentials = f"    basic_auth: {{username: scraper, password_file: {tmp_path / 'password'}}}\n"
-    (tmp_path / "prometheus.yml").write_text(
-        f"scrape_configs:\n  - job_name: known\n{job}{credentials}  - job_name: unknown\n{job}",
-        encoding="utf-8",
-    )
-    with running_prometheus(tmp_path) as url, Prometheus(url) as prometheus:
-
-        def seen() -> dict[str, float]:
-            return {series.labels["job"]: series.value for series in prometheus.query("up")}
-
-        eventually("two scrapes", lambda: len(seen()) == 2)
-        assert seen() == {"known": 1.0, "unknown": 0.0}
 
 
 @pytest.mark.parametrize(
