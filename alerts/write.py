@@ -14,7 +14,8 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
 from ase_exporter.rules.intervals import dump
-from ase_exporter.rules.parameters import DefinitionError, messages, parameters
+from ase_exporter.rules.messages import messages
+from ase_exporter.rules.parameters import DefinitionError, parameters
 
 HERE = Path(__file__).parent
 RULES = HERE / "rules"
@@ -33,7 +34,9 @@ MESSAGES_HEADER = """\
 # Messages of the error log
 
 Written by `make generate` from `exporter/ase_exporter/rules/messages.yaml`. AseErrorLogSevere is critical for those
-that page and a warning for tickets; what is not here pages from severity 17 on. Severities are those of ASE 16.0.
+that page and a warning for tickets. What is not here pages from severity 20 on and is a ticket from 17 on; all messages
+of ASE 16.0 from 17 on are here, with its severities. Texts without a number, and those of a segment that is full, are
+judged by `exporter/ase_exporter/catalogue/log_problems.csv`.
 """
 
 
@@ -64,17 +67,15 @@ def alert_table() -> str:
 def message_table() -> str:
     """Return the page of the messages of the error log."""
     parts = [MESSAGES_HEADER]
-    for group in messages()["groups"]:
-        rows = [
-            f"| {number} | {severity} | {cause} |" for number, (severity, cause) in group["messages"].items()
-        ]
+    for group in messages().groups:
+        rows = [f"| {numbers} | {severity} | {cause} |" for numbers, severity, cause in group.rows()]
         parts += [
-            f"## {group['about']}: {group['who']}",
-            f"{group['action']}. Source: {group['source']}.",
+            f"## {group.about}: {group.who}",
+            f"{group.action}. Source: {group.source}.",
             "",
         ]
         parts += ["| number | severity | cause |", "| --- | --- | --- |", *rows, ""]
-    sources = [f"- {name}: {source}." for name, source in messages()["sources"].items()]
+    sources = [f"- {name}: {source}." for name, source in messages().sources.items()]
     return "\n".join([*parts, "## Sources", *sources, ""])
 
 

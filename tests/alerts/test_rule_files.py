@@ -7,7 +7,7 @@ import pytest
 from alerts import write
 
 from ase_exporter.rules.definitions import DEFINITIONS, rule_files
-from ase_exporter.rules.parameters import DefinitionError, messages, parameters, ratios
+from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
 
 
 def test_rule_files_are_up_to_date() -> None:
@@ -24,14 +24,6 @@ def test_every_parameter_is_used() -> None:
     used = set().union(*(write.placeholders(path) for path in DEFINITIONS.glob("*.yaml")))
     unused = {name for name in parameters() if not name.startswith(("links.", "fleet."))} - used
     assert not unused
-
-
-def test_each_message_of_the_error_log_is_listed_once_with_a_source() -> None:
-    groups, sources = messages()["groups"], messages()["sources"]
-    numbers = [number for group in groups for number in group["messages"]]
-    assert len(numbers) == len(set(numbers)) >= 120
-    assert {group["who"] for group in groups} == {"page", "ticket", "ignore"}
-    assert all(re.search("|".join(sources), group["source"]) for group in groups)
 
 
 def test_every_ratio_is_a_parameter() -> None:

@@ -37,7 +37,9 @@ ROLES = ("mon_role", "sa_role", "sso_role", "oper_role", "sybase_ts_role", "repl
 OPTIONS = (
     "select c.name, u.value from master..sysconfigures c, master..syscurconfigs u where c.config = u.config"
 )
-DATABASES = "select dbid, name from master..sysdatabases"
+# status3 & 256: a temporary database that users created (Reference Manual: Tables, sysdatabases).
+DATABASES = "select dbid, name, status3 from master..sysdatabases"
+_TEMPORARY = 256
 COLUMNS = "select TableName, ColumnName, TypeName from master..monTableColumns"
 # What the tables have. After an EBF without installmaster, monTableColumns lists columns that they lack (Msg 207).
 PROXY_COLUMNS = (
@@ -61,9 +63,10 @@ class ServerFacts:
     tables: column types by table and column, from monTableColumns and syscolumns. tables_reason: why there are
     none (no_role without mon_role). roles: the active ones. options: run values of the configuration, by name.
     utc_offset: the server's local time minus UTC. page_size: bytes. wait_events: id -> (class, description).
-    authentication: @@authmech. caches: names of data caches. databases: id -> name. incomplete: a select did not end
-    in time. utc_times: converted dates, which are kept from one reading of the facts to the next: when the server's
-    offset changes at the change to daylight saving time, its start must not move.
+    authentication: @@authmech. caches: names of data caches. databases: id -> name. temporary_databases: names,
+    tempdb included. incomplete: a select did not end in time. utc_times: converted dates, which are kept from one
+    reading of the facts to the next: when the server's offset changes at the change to daylight saving time, its
+    start must not move.
     """
 
     version: Version
@@ -78,6 +81,7 @@ class ServerFacts:
     wait_events: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     caches: frozenset[str] = frozenset()
     databases: Mapping[int, str] = field(default_factory=dict)
+    temporary_databases: frozenset[str] = frozenset({"tempdb"})
     incomplete: bool = False
     utc_times: dict[datetime, float] = field(default_factory=dict, compare=False)
 
@@ -125,7 +129,10 @@ def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts
     facts["incomplete"] = False
     options, databases = _rows_in_time(query, OPTIONS), _rows_in_time(query, DATABASES)
     facts["options"] = {str(name).strip(): int(value or 0) for name, value in options or ()}
-    facts["databases"] = {int(number): str(name).strip() for number, name in databases or ()}
+    facts["databases"] = {int(number): str(name).strip() for number, name, *_ in databases or ()}
+    marked = {str(name).strip() for _, name, status in databases or () if int(status or 0) & _TEMPORARY}
+    known = previous.temporary_databases if previous and not databases else ()
+    facts["temporary_databases"] = frozenset({"tempdb", *marked, *known})
     for name, found in (("options", options), ("databases", databases)):
         if found is None:
             facts |= {name: getattr(previous, name, {}), "incomplete": True}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ LabelValues = tuple[str, ...]
 # Tells the instances of Cluster Edition apart.
 INSTANCE_LABEL = "instance_id"
 
+# What a lookup is given beside the label's own column.
+_BESIDE = {"log_problem": "ErrorNumber"}
+
 # Label values are cached per distinct row; the cache is cleared when it is larger than this.
 _MAX_CACHED = 50_000
 
@@ -26,7 +30,8 @@ class RowLabels:
 
     def __init__(self, labels: Mapping[str, Label], indexes: Mapping[str, int], facts: ServerFacts) -> None:
         self.names = tuple(sorted(labels))
-        columns = list(dict.fromkeys(label.column for label in labels.values() if label.column in indexes))
+        needed = [(label.column, _BESIDE.get(label.lookup or "", label.column)) for label in labels.values()]
+        columns = [column for column in dict.fromkeys(chain.from_iterable(needed)) if column in indexes]
         self.indexes = [indexes[column] for column in columns]
         self._makers = [_maker(labels[name], columns, facts) for name in self.names]
         self._cache: dict[tuple[Any, ...], LabelValues] = {}
@@ -57,6 +62,11 @@ def _maker(label: Label, columns: Sequence[str], facts: ServerFacts) -> Callable
     if label.column not in columns:
         return lambda cells: absent
     index = columns.index(label.column)
+    if label.lookup == "log_problem":
+        number = columns.index(beside) if (beside := _BESIDE[label.lookup]) in columns else None
+        return lambda cells: log_problem(
+            "" if number is None else cells[number], str(cells[index] or ""), facts.temporary_databases
+        )
     translate = lookup(label.lookup, facts) if label.lookup else None
 
     def make(cells: tuple[Any, ...]) -> str:
@@ -75,14 +85,41 @@ def _table(name: str) -> list[tuple[str, ...]]:
     return [tuple(row.values()) for row in shipped_rows(Path(__file__).with_name(name))]
 
 
-def log_problem(text: str) -> str:
-    """The problem that a message of the error log reports, `other` for all other messages.
+@cache
+def log_problems() -> tuple[dict[str, str], ...]:
+    """The lines of log_problems.csv: number and pattern of a message, the problem, and who should hear of it."""
+    return tuple(shipped_rows(Path(__file__).with_name("log_problems.csv")))
 
-    Stack traces have the severity 99 or 0 and no number, and each line is a message, so their last one counts. Sources:
-    DbxTune, CmErrorLog; sysmessages 1105, 3414, 3475.
+
+@cache
+def _patterns(temporary: frozenset[str]) -> list[tuple[str, re.Pattern[str], str]]:
+    """Number, pattern and problem of each line; TEMPORARY stands for the server's temporary databases in quotes."""
+    names = f"'(?:{'|'.join(map(re.escape, sorted(temporary)))})'"
+    return [
+        (
+            each["number"],
+            re.compile(each["pattern"].replace("TEMPORARY", names), re.IGNORECASE),
+            each["problem"],
+        )
+        for each in log_problems()
+    ]
+
+
+def log_problem(number: object, text: str, temporary: frozenset[str] = frozenset({"tempdb"})) -> str:
+    """The problem that a message of the error log reports, `other` for all other messages; the first line counts.
+
+    A number counts in any language, as names in quotes do. Stack traces and messages of the kernel have the severity 99
+    or 0 and no number; each line of a trace is a message, so its last one counts. Sources: DbxTune, CmErrorLog;
+    sysmessages 1105, 3414, 3475.
     """
-    problems = _table("log_problems.csv")
-    return next((problem for pattern, problem in problems if re.search(pattern, text)), "other")
+    return next(
+        (
+            problem
+            for wanted, pattern, problem in _patterns(temporary)
+            if wanted in ("", str(number)) and pattern.search(text)
+        ),
+        "other",
+    )
 
 
 def spinlock_class(name: str, caches: frozenset[str]) -> str:
@@ -103,7 +140,6 @@ def lookup(name: Lookup, facts: ServerFacts) -> Callable[[Any], str]:
         "spinlock_class": lambda value: spinlock_class(str(value).strip(), facts.caches),
         "wait_event": lambda value: facts.wait_events.get(value, ("", str(value)))[1],
         "wait_class": lambda value: facts.wait_events.get(value, ("unknown", ""))[0],
-        "log_problem": lambda value: log_problem(str(value)),
         "database": lambda value: facts.databases.get(value, str(value)),
         "login": lambda value: login_name(str(value)),
         "program": lambda value: program_name(str(value)),

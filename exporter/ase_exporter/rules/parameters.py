@@ -10,10 +10,12 @@ from typing import Any
 import yaml
 
 from ase_exporter import assets
+from ase_exporter.catalogue.labels import log_problems
 from ase_exporter.errors import UserError
+from ase_exporter.rules.messages import messages
 
-# From this severity on, messages page unless messages.yaml says otherwise.
-SEVERE = 17
+# From these severities on, messages page, or are tickets, unless messages.yaml says otherwise.
+PAGES, TICKETS = 20, 17
 PARAMETERS = assets.directory("parameters.yaml")
 # What rules, the diagnosis, `top`, `advise` and `compare` calculate with: a value for the rules alone would contradict.
 _ONE_VALUE = "spinlock.seconds_per_spin"
@@ -125,21 +127,33 @@ def _read(path: Path) -> dict[str, Any]:
     return {f"{group}.{name}": value for group, values in content.items() for name, value in values.items()}
 
 
-def messages() -> dict[str, Any]:
-    """messages.yaml: what numbers of the error log mean and who should hear of them; sources by name, and groups."""
-    return _beside("messages.yaml")
-
-
 def _patterns() -> dict[str, str]:
-    """Patterns of numbers as parameters of rules: what pages under SEVERE, tickets, and what does not page above it."""
-    found: dict[str, list[str]] = {"page": [], "ticket": [], "quiet": []}
-    for group in messages()["groups"]:
-        for number, (severity, _) in sorted(group["messages"].items()):
-            if group["who"] == "ticket" or (group["who"] == "page" and severity < SEVERE):
-                found[group["who"]].append(str(number))
-            if group["who"] != "page" and severity >= SEVERE:
-                found["quiet"].append(str(number))
-    return {f"messages.{name}": "|".join(numbers) for name, numbers in found.items()}
+    """Patterns of messages as parameters of rules: whatever differs from what the severity alone would say.
+
+    page: numbers under PAGES. ticket: numbers that are tickets, but not by their severity. quiet: numbers that are no
+    page from PAGES on, or nothing at all from TICKETS on. problem_tickets: problems that are tickets by their text.
+    """
+    found: dict[str, list[int]] = {"page": [], "ticket": [], "quiet": []}
+    for number, (severity, who) in messages().classes().items():
+        if who == "page" and severity < PAGES:
+            found["page"].append(number)
+        if who == "ticket" and not TICKETS <= severity < PAGES:
+            found["ticket"].append(number)
+        if who != "page" and severity >= (PAGES if who == "ticket" else TICKETS):
+            found["quiet"].append(number)
+    tickets = dict.fromkeys(each["problem"] for each in log_problems() if each["who"] == "ticket")
+    return {
+        **{f"messages.{name}": _alternatives(numbers) for name, numbers in found.items()},
+        "messages.problem_tickets": "|".join(tickets),
+    }
+
+
+def _alternatives(numbers: Iterable[int]) -> str:
+    """A pattern for these numbers: those that differ in the last digit share an alternative."""
+    digits: dict[int, str] = {}
+    for number in sorted(numbers):
+        digits[number // 10] = digits.get(number // 10, "") + str(number % 10)
+    return "|".join(f"{tens}{last if len(last) == 1 else f'[{last}]'}" for tens, last in digits.items())
 
 
 @cache

@@ -61,6 +61,14 @@ def test_cluster_edition_is_told_by_its_banner() -> None:
     assert parse_version("Adaptive Server Enterprise/15.7/EBF 21708 Cluster Edition SP138 /P").cluster
 
 
+def test_temporary_databases_are_those_that_the_server_marks_and_kept_while_it_does_not_say() -> None:
+    rows = [(2, "tempdb", 0), (4, "saptempdb ", 256), (5, "tempdb_archive", None), (6, "work", 256 + 8192)]
+    facts = read_facts(server(sysdatabases=rows))
+    assert facts.temporary_databases == {"tempdb", "saptempdb", "work"}
+    later = read_facts(server(sysdatabases=RefusedError(1205)), facts)
+    assert later.temporary_databases == facts.temporary_databases
+
+
 def test_an_error_costs_only_the_facts_of_its_select() -> None:
     facts = read_facts(
         server(monTableColumns=RefusedError(10353), proc_role=[(0,)], sysconfigures=[("max memory ", 5)])
