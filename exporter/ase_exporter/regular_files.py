@@ -1,5 +1,6 @@
 """Reads files whose path comes from a user or lies in a directory of ours, where a FIFO would block for ever."""
 
+import codecs
 import errno
 import os
 import stat
@@ -39,9 +40,19 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
     """The UTF-8 text of a regular file, with any line ends. Raises OSError, also for another encoding."""
     try:
-        return read_bytes(path, max_bytes).decode().replace("\r\n", "\n")
+        return read_bytes(path, max_bytes).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise OSError(errno.EILSEQ, "not UTF-8 text") from None
+
+
+def decoded(content: bytes) -> str:
+    """The text of a file of another program: UTF-8 or UTF-16 as its first bytes say, or one of 8 bits per character."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o640, *, sync: bool = False) -> None:

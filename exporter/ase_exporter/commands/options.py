@@ -133,17 +133,17 @@ def named_target(loaded: Config, name: str) -> Target:
         if candidate.name == name:
             return candidate
     try:
-        target, file = config.server_target(name)
-    except UserError:
+        target, where = config.server_target(name)
+    except UserError as error:
         if not loaded.targets or ":" in name:
             raise
         names = ", ".join(target.name for target in loaded.targets[:_MAX_NAMES])
         more = ", …" if len(loaded.targets) > _MAX_NAMES else ""
         raise UserError(
-            f"--target: {name}: no such target in the configuration; it has {names}{more}"
+            f"--target: {name}: no such target in the configuration; it has {names}{more}; {error}"
         ) from None
-    if file:
-        print(f"ase-exporter: {name}: {target.host}:{target.port} ({file})", file=sys.stderr)
+    if where:
+        print(f"ase-exporter: {name}: {target.host}:{target.port} ({where})", file=sys.stderr)
     return target
 
 

@@ -2,32 +2,68 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from ase_exporter.config.fields import is_port
 from ase_exporter.errors import UserError
-from ase_exporter.regular_files import read_text
+from ase_exporter.regular_files import decoded, read_bytes
 
-_FIELDS = re.compile(r"[\s=,]+")
+_CONNECT_SECONDS = 2.0
+# An address of the Transport Layer Interface: the family IPv4 in either byte order, port, host.
+_TLI = re.compile(r"(?:\\x|0x)?(?:0002|0200)([0-9a-f]{4})([0-9a-f]{8})(?:[0-9a-f]{2})*", re.IGNORECASE)
 
 
-def find_server(name: str, environment: Mapping[str, str] = os.environ) -> tuple[str, int, Path]:
-    """Host and port of a server, and the file, the first that has it. Raises UserError if none has."""
-    read = []
+class Address(NamedTuple):
+    """What a client may connect to. line: where it is in the file. ssl: the entry asks for TLS."""
+
+    host: str
+    port: int
+    line: int
+    ssl: bool = False
+
+    def answers(self) -> bool:
+        """Whether a connection can be made."""
+        try:
+            socket.create_connection((self.host, self.port), _CONNECT_SECONDS).close()
+        except OSError:
+            return False
+        return True
+
+
+def find_server(
+    name: str,
+    environment: Mapping[str, str] = os.environ,
+    answers: Callable[[Address], bool] = Address.answers,
+) -> tuple[str, int, str]:
+    """Host and port of a server, and where they are: in the first file that has it.
+
+    Of several query lines, the first that answers is taken, as Open Client does. Raises UserError if no file has it, or
+    its entry cannot be used.
+    """
+    read, unread = [], []
     for file in interfaces_files(environment):
         try:
-            text = read_text(file)
-        except OSError:
+            text = decoded(read_bytes(file))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            unread.append(f"{file} cannot be read: {error.strerror}")
             continue
         read.append(str(file))
-        if (found := parse_interfaces(text, name)) is None:
-            continue
-        host, port = found
-        if not is_port(port):
-            raise UserError(f"{file}: {name}: expected a host and a port from 1 to 65535")
-        return host, int(port), file
+        try:
+            addresses = parse_interfaces(text, name)
+        except ValueError as error:
+            raise UserError(f"{file}: {error}") from None
+        if addresses:
+            *first, last = addresses
+            found = next((each for each in first if answers(each)), last)
+            ssl = ", which asks for ssl: the exporter logs in without TLS" if found.ssl else ""
+            return found.host, found.port, f"{file}, line {found.line}{ssl}"
     where = f"it is not in {', '.join(read)}" if read else "there is no interfaces file ($SYBASE is not set)"
+    where = "; ".join([*unread, where if read or not unread else "no other file has it"])
     raise UserError(f"-S {name}: {where}; expected the name of a server, or HOST:PORT")
 
 
@@ -42,31 +78,74 @@ def interfaces_files(environment: Mapping[str, str]) -> Iterator[Path]:
     yield from (home / ".freetds.conf", Path("/etc/freetds/freetds.conf"), Path("/etc/freetds.conf"))
 
 
-def parse_interfaces(text: str, name: str) -> tuple[str, str] | None:
-    """Host and port of a server in a file of any of the three formats, as they are there; None if it has none.
+def parse_interfaces(text: str, name: str) -> list[Address] | None:
+    """The addresses of a server in a file of any of the three formats; None if it has none.
 
-    A name in brackets is found in any case, as FreeTDS and Open Client for Windows do.
+    Raises ValueError, with the line, for an entry that names no address. A file with sections in brackets is sql.ini or
+    freetds.conf; their names are found in any case, as FreeTDS and Open Client for Windows do.
     """
-    here = False
-    host = port = ""
-    for line in text.splitlines():
-        words = [word for word in _FIELDS.split(line) if word]
-        if not words or line.lstrip()[0] in "#;":
-            continue
-        if line.startswith("["):
-            here = line.strip().strip("[]").strip().lower() == name.lower()
-        elif not line[0].isspace() and "=" not in line:
+    lines = [
+        (number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in "#;"
+    ]
+    if any(line.lstrip().startswith("[") for _, line in lines):
+        return _of_section(lines, name)
+    return _of_entry(lines, name)
+
+
+def _of_entry(lines: list[tuple[int, str]], name: str) -> list[Address] | None:
+    """interfaces: a name at the start of a line, and `query API PROTOCOL HOST PORT FILTER` lines below it."""
+    here, start, queries = False, 0, []
+    for number, line in lines:
+        words = line.split()
+        if not line[0].isspace():
             here = words[0] == name
+            start = start or (number if here else 0)
+        elif here and words[0].lower() == "query":
+            queries.append(_query(name, number, words[1:]))
+    if start and not queries:
+        raise ValueError(f"line {start}: {name}: expected a query line: clients do not use master lines")
+    return queries or None
+
+
+def _query(name: str, number: int, words: list[str]) -> Address:
+    """The address of a query line: as `tcp ether HOST PORT FILTER` or `tli tcp DEVICE ADDRESS FILTER`."""
+    if words[:1] == ["tli"]:
+        if not (match := _TLI.fullmatch(words[3] if len(words) > 3 else "")):
+            raise ValueError(
+                f"line {number}: {name}: expected a TLI address of IPv4, such as \\x000213880a010203"
+            )
+        words = ["tcp", "", socket.inet_ntoa(bytes.fromhex(match[2])), str(int(match[1], 16)), *words[4:]]
+    return _address(name, number, words[2:])
+
+
+def _of_section(lines: list[tuple[int, str]], name: str) -> list[Address] | None:
+    """sql.ini and freetds.conf: `query=NETWORK,HOST,PORT,FILTER` lines, or a host and a port; the last ones count."""
+    here, start, queries = False, 0, []
+    found: dict[str, tuple[int, str]] = {}
+    for number, line in lines:
+        option, _, value = line.partition("=")
+        option = " ".join(option.split()).lower()
+        if option.startswith("["):
+            here = option[1:].partition("]")[0].strip() == " ".join(name.split()).lower()
+            start = start or (number if here else 0)
+        elif here and option == "query":
+            queries.append(_address(name, number, [word.strip() for word in value.split(",")][1:]))
         elif here:
-            match [words[0].lower(), *words[1:]]:
-                case ["host", found]:
-                    host = found
-                case ["port", found]:
-                    port = found
-                case ["query", _, found, number, *_] if "=" in line:
-                    return found, number
-                case ["query", _, _, found, number, *_]:
-                    return found, number
-                case ["query", *_]:
-                    return "", ""
-    return (host, port) if host else None
+            found[option] = number, re.split("[;#]", value)[0].strip()
+    if queries or not start:
+        return queries or None
+    if "instance" in found:
+        raise ValueError(
+            f"line {found['instance'][0]}: {name}: an instance is of Microsoft SQL Server; expected a port"
+        )
+    if "master" in found and "host" not in found:
+        raise ValueError(f"line {start}: {name}: expected a query line: clients do not use master lines")
+    number, host = found.get("host", (start, ""))
+    return [_address(name, number, [host, found.get("port", (0, ""))[1]])]
+
+
+def _address(name: str, number: int, words: list[str]) -> Address:
+    host, port, *filters = words if len(words) > 1 else ("", "")
+    if not host or not is_port(port):
+        raise ValueError(f"line {number}: {name}: expected a host and a port from 1 to 65535")
+    return Address(host, int(port), number, any(each.lower().startswith("ssl") for each in filters))

@@ -226,18 +226,18 @@ def find_file(environment: Mapping[str, str] = os.environ) -> Path | None:
     return None if environment.get("ASE_HOST") else next(filter(os.path.exists, files), None)
 
 
-def server_target(name: str) -> tuple[Target, Path | None]:
-    """A target for HOST:PORT, or for a server of an interfaces file, with that file. Raises UserError."""
-    file = None
+def server_target(name: str) -> tuple[Target, str]:
+    """A target for HOST:PORT, or for a server of an interfaces file, and where it is there. Raises UserError."""
+    where = ""
     host, colon, port = name.rpartition(":")
     if not colon:
-        host, number, file = find_server(name)
+        host, number, where = find_server(name)
     elif is_port(port):
         number = int(port)
     else:
         raise UserError(f"-S {name}: expected a port from 1 to 65535 behind the colon")
     try:
-        return Target(name=_named(name), host=_host(host.strip("[]")), port=number), file
+        return Target(name=_named(name), host=_host(host.strip("[]")), port=number), where
     except ValueError as error:
         raise UserError(f"-S {name}: {error}") from None
 

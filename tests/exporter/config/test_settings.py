@@ -49,6 +49,16 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         config.load(tmp_path / "nothing.yml")
 
 
+@pytest.mark.parametrize("ends", [b"", b"\n", b"\r\n"])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_order_mark_and_line_ends_are_no_part_of_a_password(
+    tmp_path: Path, start: bytes, ends: bytes
+) -> None:
+    file = tmp_path / "password"
+    file.write_bytes(start + b'pa;s{w}o=r d"x' + ends)
+    assert config.Auth(user="probe", password_file=file).read_password() == 'pa;s{w}o=r d"x'
+
+
 def test_the_password_is_read_at_each_login_so_that_it_may_be_rotated(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     auth = config.Auth(user="probe", password_file=file)
