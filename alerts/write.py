@@ -8,12 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from alerts.diagnosis_rules import diagnosis_definition, own_labels
-
 from ase_exporter.assets import load_yaml
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
-from ase_exporter.rules.intervals import dump
 from ase_exporter.rules.messages import messages
 from ase_exporter.rules.parameters import DefinitionError, parameters
 
@@ -22,9 +18,6 @@ RULES = HERE / "rules"
 TABLE = HERE / "runbooks" / "README.md"
 MESSAGES = HERE.parent / "docs" / "error-log.md"
 
-DIAGNOSIS_HEADER = (
-    "# Written by alerts/write.py from the exporter's diagnosis/findings.yaml (make generate): edit that.\n"
-)
 HEADER = """\
 # The alerts
 
@@ -79,14 +72,8 @@ def message_table() -> str:
     return "\n".join([*parts, "## Sources", *sources, ""])
 
 
-def diagnosis() -> str:
-    """Return the definition of the rules ase:diagnosis..., which follow from the exporter's findings.yaml, as text."""
-    return DIAGNOSIS_HEADER + dump(diagnosis_definition(*own_labels(load_catalogue()[0])))
-
-
 def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
     """Yield (path, text) of every file to write. What follows reads the files written before it."""
-    yield DEFINITIONS / "diagnosis.yaml", diagnosis()
     for name, text in rule_files(parameters(own)):
         yield directory / name, text
     if directory == RULES:

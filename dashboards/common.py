@@ -167,13 +167,13 @@ def verdict(width: int = 4) -> Stat:
         description="The first word of the diagnosis, as in `top`: what explains most of the time of the sessions "
         "of the worst of the chosen servers. Red: work has stopped, or it explains over "
         f"{thresholds.percent(severe)} of the time; NOT KNOWN: something that could be wrong was not read. Sources: "
-        "findings.yaml, ase:diagnosis_first:rank.",
+        "ase_diagnosis_rank, which the exporter calculates.",
         unit="none",
         # A panel of names does not show missing values: a server without a diagnosis has one that says so.
         queries=[
             now(
-                "topk(1, max by (word) (ase:diagnosis_first:rank{$selector}))"
-                f' or label_replace(absent(ase:diagnosis_first:rank{{$selector}}) * 0 + 1, "word", "{NOT_COLLECTED}",'
+                "topk(1, max by (word) (ase_diagnosis_rank{$selector}))"
+                f' or label_replace(absent(ase_diagnosis_rank{{$selector}}) * 0 + 1, "word", "{NOT_COLLECTED}",'
                 ' "", "")',
                 "{{word}}",
             )
@@ -191,7 +191,7 @@ def verdict(width: int = 4) -> Stat:
 def time_account() -> list[TimeSeries]:
     """Where the time goes, per second and per transaction."""
     source = "Sources: monEngine, monSysWaits, monSpinlockActivity, sysprocesses."
-    account = "sum by (part) (ase:diagnosis_account:seconds_rate1m{$selector})"
+    account = "sum by (part) (ase_diagnosis_account_sessions{$selector})"
     return [
         TimeSeries(
             title="Where the time goes (good: mostly work)",

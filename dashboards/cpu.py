@@ -158,9 +158,13 @@ PANELS: list[Panel] = [
         description="Share of the time that engines were busy, without a CPU from the operating system: steal by "
         "the hypervisor, or other processes of the host. Source: monThread against monEngine.",
         unit="percentunit",
-        # The two clocks differ slightly: without a loss the measure is about 0, or below.
+        # The two clocks differ slightly: without a loss it is about 0, or below.
         queries=[
-            Query('clamp_min(ase:diagnosis_measure:value{$selector,measure="cpu_lost"}, 0)', "{{instance}}")
+            Query(
+                "clamp_min(1 - sum by (instance) (ase:thread_pool_cpu:rate1m{$selector})"
+                ' / (sum by (instance) (ase:engine_cpu:rate1m{$selector,mode=~"user|system"}) >= 0.1), 0)',
+                "{{instance}}",
+            )
         ],
         thresholds=[(thresholds.PARAMETERS["diagnosis"]["cpu_lost"], "orange")],
         empty=NO_THREADS,

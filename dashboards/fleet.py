@@ -82,7 +82,8 @@ PANELS: list[Panel] = [
         "monEngine, monThread, monState, monSpinlockActivity, ALERTS, changes.",
         queries=[
             rows(
-                "max by (job, instance, word) (ase:diagnosis_first:rank{$selector}) or on (job, instance)"
+                "max by (job, instance, word) (topk by (job, instance) (1, ase_diagnosis_rank{$selector}))"
+                " or on (job, instance)"
                 ' label_replace(1 - 2 * max by (job, instance) (ase_up{$selector}), "word", "up or down", "", "")'
             ),
             rows("max by (job, instance) (ase:cpu_busy:ratio_rate1m{$selector})"),

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from alerts import write
+from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import DEFINITIONS, rule_files
 from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
+
+DIAGNOSIS = REPOSITORY / "exporter" / "ase_exporter" / "diagnosis"
 
 
 def test_rule_files_are_up_to_date() -> None:
@@ -22,6 +25,10 @@ def test_every_alert_file_comes_from_a_definition() -> None:
 
 def test_every_parameter_is_used() -> None:
     used = set().union(*(write.placeholders(path) for path in DEFINITIONS.glob("*.yaml")))
+    # The diagnosis names them without brackets, or is a pattern.
+    findings = (DIAGNOSIS / "findings.yaml").read_text()
+    sources = "".join(path.read_text() for path in DIAGNOSIS.glob("*.py"))
+    used |= {name for name in parameters() if re.search(rf"\b{re.escape(name)}\b", findings + sources)}
     unused = {name for name in parameters() if not name.startswith(("links.", "fleet."))} - used
     assert not unused
 

@@ -47,7 +47,7 @@ def holds(
 @pytest.mark.parametrize(
     ("ranks", "word", "colour"),
     [
-        # Ranks as the recording rules give them: -3 idle, -2 works, -1 not known, 0 to 1 a share, from 1 on stopped.
+        # Ranks as the exporter gives them: -3 idle, -2 works, -1 not known, 0 to 1 a share, from 1 on stopped.
         ({"IDLE": -3.0}, "IDLE", "green"),
         ({"WORKS": -2.0, "IDLE": -3.0}, "WORKS", "green"),
         ({"NOT KNOWN": -1.0, "WORKS": -2.0}, "NOT KNOWN", "orange"),
@@ -62,7 +62,7 @@ def test_the_state_is_the_word_that_weighs_most_in_the_colour_of_its_weight(
 ) -> None:
     state = panel("ase-server", "State")
     series = {
-        f'ase:diagnosis_first:rank{{job="ase",instance="prod{number}",word="{each}"}}': rank
+        f'ase_diagnosis_rank{{job="ase",instance="prod{number}",word="{each}"}}': rank
         for number, (each, rank) in enumerate(ranks.items())
     }
     expected = [{"labels": f'{{word="{word}"}}', "value": ranks[word]}]

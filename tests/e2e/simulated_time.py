@@ -33,6 +33,7 @@ from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.config.host import HostConfig
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.families import Family
+from ase_exporter.readings.watch import TargetWatch
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
@@ -63,6 +64,8 @@ def metrics_in_rules() -> frozenset[str]:
     readers = [
         EXPORTER / "compare" / "measures.yaml",
         EXPORTER / "advise" / "evidence.py",
+        EXPORTER / "diagnosis" / "findings.yaml",
+        EXPORTER / "report" / "tables.yaml",
         *(EXPORTER / "report").glob("*.py"),
     ]
     text = "".join(path.read_text() for path in [*RULES, *readers])
@@ -217,6 +220,7 @@ def record(
 
     clock = Clock(monotonic, lambda: recording.start + ahead)
     changes = Journal(ChangesConfig(), None, clock=clock)
+    watch = TargetWatch(server.name, "default", None, clock)
 
     def live_on(passed: int) -> None:
         nonlocal second
@@ -233,6 +237,7 @@ def record(
     def scraped() -> list[Family]:
         result = ScrapeResult(ahead + (scrape_timeout or LONG), ScrapeRequest(collectors), clock=clock)
         scraper.scrape(result)
+        watch.judge(result)
         if result.config_snapshot:
             changes.on_snapshot(scenario, result.config_snapshot)
             changes._take_pending()

@@ -33,8 +33,7 @@ def sample(recording: Recording, first: int, last: int) -> Sample:
                 readings.setdefault(name, {first: {}, last: {}})[scrape][values] = value
     series = {
         name: MetricSeries(
-            Reading(float(last * INTERVAL), labels[name], both[last]),
-            Reading(float(first * INTERVAL), labels[name], both[first]),
+            tuple(Reading(float(at * INTERVAL), labels[name], both[at]) for at in (first, last))
         )
         for name, both in readings.items()
     }

@@ -13,7 +13,8 @@ from ase_exporter.views.figures import shown
 
 Level = Literal["bad", "warn", "good", "none"]
 Confidence = Literal["high", "medium", "low"]
-# States without a finding.
+# The state of a server that does not answer, and states without a finding.
+DOWN = "down"
 WORKS, IDLE, NOT_KNOWN, STARTING = "works", "idle", "not_known", "starting"
 TOO_FEW = "too few samples"
 NOT_COMPARED = "not compared with before"
@@ -177,12 +178,12 @@ def mean_of(baselines: Sequence[Baseline]) -> Baseline:
 
 def unreachable(readings: Readings, reason: str) -> Diagnosis:
     """The diagnosis of a server that does not answer. reason: one line."""
-    definition = catalogue().findings["down"]
+    definition = catalogue().findings[DOWN]
     measures = read_measures(readings)
     rank, steps = definition.stops, tuple(definition.next)
-    found = Finding("down", definition.word, reason, None, rank, "bad", "high", None, None, (), steps)
+    found = Finding(DOWN, definition.word, reason, None, rank, "bad", "high", None, None, (), steps)
     account = account_of(measures, *wait_seconds(readings))
-    return Diagnosis("down", found.word, reason, "bad", (found,), (), account, measures, readings.source)
+    return Diagnosis(DOWN, found.word, reason, "bad", (found,), (), account, measures, readings.source)
 
 
 def level_of(rank: float) -> Level:

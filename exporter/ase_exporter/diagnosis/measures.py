@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit, catalogue, threshold
@@ -32,6 +32,24 @@ class Readings(Protocol):
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why a metric is not known, for example an option that is off; '' if its collector was read."""
+
+
+class _NoReadings:
+    """Of a server of which nothing was read."""
+
+    source = "nothing was read"
+
+    def values(self, _: str, *, lasting: bool = False) -> Rows:
+        return []
+
+    def rates(self, _: str) -> Rows:
+        return []
+
+    def unknown(self, _: str, *, is_rate: bool) -> str:
+        return NO_DATA
+
+
+NO_READINGS: Readings = _NoReadings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +81,12 @@ def read_measures(readings: Readings, baseline: Mapping[str, float] | None = Non
     baseline: the usual value of measures, None or without a name where it is not known.
     """
     found: dict[str, Measure] = {}
+    evaluation = Evaluation(readings)
     for name, definition in catalogue().measures.items():
         if definition.grown:
             found[name] = _grown(name, definition, found[definition.grown], baseline or {})
         else:
-            found[name] = _measure(name, definition, readings)
+            found[name] = evaluation.measure(name, definition)
         # Tables are read one after the other, and some factors are assumed: a part may seem larger than its whole.
         whole = found[definition.at_most].value if definition.at_most else None
         if whole is not None and (found[name].value or 0.0) > whole:
@@ -99,65 +118,84 @@ def _grown(name: str, definition: MeasureDefinition, now: Measure, baseline: Map
     return Measure(name, definition.title, definition.unit, value, unknown, metrics=now.metrics)
 
 
-def _measure(name: str, definition: MeasureDefinition, readings: Readings) -> Measure:
-    metrics = tuple(each.metric for each in definition.selections)
-    found = Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
-    for selection in definition.selections:
-        unknown = readings.unknown(selection.metric, is_rate=selection.rate is not None)
-        if unknown or (not definition.rare and not _all_rows(selection, readings)):
-            return replace(found, value=None, unknown=unknown or NO_DATA)
-    rows = rows_of(definition, readings)
-    if not rows:
-        return found
-    if definition.keep == "sum":
-        return replace(found, value=math.fsum(rows.values()))
-    key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
-    return replace(found, value=value, subject=" ".join(key))
+class Evaluation:
+    """Calculates measures of one server, of which many look at the same series: each is read once."""
+
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+        self._rows: dict[tuple[object, ...], Rows] = {}
+        self._sums: dict[tuple[object, ...], dict[tuple[str, ...], float]] = {}
+
+    def measure(self, name: str, definition: MeasureDefinition) -> Measure:
+        """One that is not compared with what is usual."""
+        metrics = tuple(each.metric for each in definition.selections)
+        found = Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
+        for selection in definition.selections:
+            unknown = self._readings.unknown(selection.metric, is_rate=selection.rate is not None)
+            if unknown or (not definition.rare and not self._all_rows(selection)):
+                return replace(found, value=None, unknown=unknown or NO_DATA)
+        rows = self.rows_of(definition)
+        if not rows:
+            return found
+        if definition.keep == "sum":
+            return replace(found, value=math.fsum(rows.values()))
+        key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
+        return replace(found, value=value, subject=" ".join(key))
+
+    def rows_of(self, definition: MeasureDefinition) -> dict[tuple[str, ...], float]:
+        """The rows that count, by the values of their labels."""
+        # Only sums are taken over all series: the largest of a gauge is the largest series.
+        separate = definition.keep != "sum" and not definition.by
+        rows = self._grouped(definition, definition.by, separate=separate)
+        for other in filter(None, (definition.per, definition.beside)):
+            others = self._grouped(other, definition.by)
+            floor = threshold(other.at_least) if other.at_least is not None else None
+            kept = {key: value for key, value in others.items() if floor is None or value >= floor}
+            divided = other is definition.per
+            rows = {
+                key: value / kept[key] if divided else value
+                for key, value in rows.items()
+                if key in kept and (kept[key] > 0 or not divided)
+            }
+        times = threshold(definition.times) if definition.times is not None else 1.0
+        rows = {key: value * times for key, value in rows.items()}
+        return {key: 1 - value for key, value in rows.items()} if definition.one_minus else rows
+
+    def _grouped(
+        self, selection: Selection, by: Sequence[str], *, separate: bool = False
+    ) -> Mapping[tuple[str, ...], float]:
+        """The sums of a selection by the values of these labels; separate: of each series alone."""
+        where = tuple((selection.where or {}).items())
+        asked = (selection.metric, selection.lasting, where, tuple(by), separate)
+        if asked not in self._sums:
+            found: dict[tuple[str, ...], float] = {}
+            for number, (labels, value) in enumerate(self._all_rows(selection)):
+                # Loops, as there are thousands of rows in each scrape: generators would take twice as long.
+                for label, text in where:
+                    if not _fits(text, labels.get(label, "")):
+                        break
+                else:
+                    key = (str(number),) if separate else tuple([labels.get(label, "") for label in by])
+                    found[key] = found.get(key, 0.0) + value
+            self._sums[asked] = found
+        return self._sums[asked]
+
+    def _all_rows(self, selection: Selection) -> Rows:
+        asked = (selection.metric, selection.lasting)
+        if asked not in self._rows:
+            readings = self._readings
+            self._rows[asked] = (
+                readings.rates(selection.rate)
+                if selection.rate
+                else readings.values(selection.metric, lasting=selection.lasting)
+            )
+        return self._rows[asked]
 
 
-def rows_of(definition: MeasureDefinition, readings: Readings) -> dict[tuple[str, ...], float]:
-    """The rows that count, by the values of their labels."""
-    # Only sums are taken over all series: the largest of a gauge is the largest series.
-    separate = definition.keep != "sum" and not definition.by
-    rows = _grouped(definition, readings, definition.by, separate=separate)
-    for other in filter(None, (definition.per, definition.beside)):
-        others = _grouped(other, readings, definition.by)
-        floor = threshold(other.at_least) if other.at_least is not None else None
-        kept = {key: value for key, value in others.items() if floor is None or value >= floor}
-        divided = other is definition.per
-        rows = {
-            key: value / kept[key] if divided else value
-            for key, value in rows.items()
-            if key in kept and (kept[key] > 0 or not divided)
-        }
-    times = threshold(definition.times) if definition.times is not None else 1.0
-    rows = {key: value * times for key, value in rows.items()}
-    return {key: 1 - value for key, value in rows.items()} if definition.one_minus else rows
-
-
-def _grouped(
-    selection: Selection, readings: Readings, by: Iterable[str], *, separate: bool = False
-) -> dict[tuple[str, ...], float]:
-    found: dict[tuple[str, ...], float] = {}
-    for number, (labels, value) in enumerate(_all_rows(selection, readings)):
-        if not _fits(selection.where, labels):
-            continue
-        key = (str(number),) if separate else tuple(labels.get(label, "") for label in by)
-        found[key] = found.get(key, 0.0) + value
-    return found
-
-
-def _all_rows(selection: Selection, readings: Readings) -> Rows:
-    if selection.rate:
-        return readings.rates(selection.rate)
-    return readings.values(selection.metric, lasting=selection.lasting)
-
-
-def _fits(where: Mapping[str, str] | None, labels: Labels) -> bool:
-    return all(
-        bool(re.fullmatch(_pattern(text), labels.get(label, ""))) != text.startswith("!")
-        for label, text in (where or {}).items()
-    )
+@lru_cache(maxsize=4096)
+def _fits(text: str, value: str) -> bool:
+    """Whether a label's value fits a limit of `where`."""
+    return bool(re.fullmatch(_pattern(text), value)) != text.startswith("!")
 
 
 @cache

@@ -3,7 +3,9 @@
 Text of others is `Foreign`, or `Quoting` text of ours; times are UTC (ISO 8601), null is what is not known.
 """
 
+import math
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,14 +15,13 @@ from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.view import step_data
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
-from ase_exporter.compare.marks import ask_exporter
-from ase_exporter.compare.prometheus import range_text
+from ase_exporter.compare.marks import ask_exporter, marks_from_exporter
+from ase_exporter.compare.prometheus import Sample, range_text
 from ase_exporter.compare.request import Request, answer_from
 from ase_exporter.compare.statistics import CONFIDENCE
 from ase_exporter.compare.view import changed_rows, findings, headline, method, row_data
 from ase_exporter.compare.windows import Span
-from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import Finding
+from ase_exporter.diagnosis.data import diagnosis_data, finding_data
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.sources import Sources, certainty
@@ -35,35 +36,35 @@ MAX_SERVERS, MAX_WINDOWS, MAX_CHANGES, MAX_ROWS = 1000, 20, 50, 100
 CHANGES_BEFORE, MAX_CAUSES = 3600.0, 10
 
 Answer = dict[str, Any]
+Recorded = Mapping[str, Sample]
 
 
 def servers(sources: Sources, arguments: inputs.Arguments) -> Answer:
     """All servers that Prometheus has, or had within a day, and those that the exporter is configured to scrape.
 
-    Those that the recorded diagnosis finds worst come first.
+    Those that the diagnosis finds worst come first. What the exporter says of its servers now comes before what
+    Prometheus has; without Prometheus, only the exporter's are known.
     """
-    with sources.connect() as prometheus:
-        now, seen, ranked, info = (
-            {each.labels.get("instance", ""): each for each in prometheus.query(query)}
-            for query in (
-                f"ase_up{{{sources.selector}}}",
-                f"last_over_time(ase_up{{{sources.selector}}}[1d])",
-                f"ase:diagnosis_first:rank{{{sources.selector}}}",
-                f"last_over_time(ase_info{{{sources.selector}}}[1d])",
-            )
-        )
-        notes = list(map(Foreign, prometheus.warnings))
-    configured = sources.configured()
+    judged = sources.diagnoses()
+    try:
+        now, seen, ranked, info, notes = _recorded(sources)
+    except UserError as error:
+        if sources.exporter is None:
+            raise
+        now, seen, ranked, info, notes = {}, {}, {}, {}, [Foreign(str(error))]
     scraped = seen.keys() | now.keys()
-    names = sorted(scraped, key=lambda name: (-ranked[name].value if name in ranked else 0.0, name))
-    names += sorted(configured - scraped)
+    words = {name: each.labels.get("word", "") for name, each in ranked.items()}
+    words |= {name: str(each["word"]) for name, each in judged.items() if each.get("word")}
+    ranks = {name: each.value for name, each in ranked.items()}
+    ranks |= {name: float(each["rank"]) for name, each in judged.items() if each.get("rank") is not None}
+    names = sorted(scraped | judged.keys(), key=lambda name: (-ranks.get(name, -math.inf), name))
     if len(names) > MAX_SERVERS:
         notes.append(Foreign(f"{len(names) - MAX_SERVERS} more servers are left out"))
     found = []
     for name in names[:MAX_SERVERS]:
         version = info[name].labels.get("version") if name in info else None
         origins = [
-            origin for origin, known in (("prometheus", scraped), ("exporter", configured)) if name in known
+            origin for origin, known in (("prometheus", scraped), ("exporter", judged)) if name in known
         ]
         found.append(
             {
@@ -71,48 +72,70 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Answer:
                 # up, down (it does not answer), or no data for five minutes
                 "scraped": "no data" if name not in now else "up" if now[name].value else "down",
                 "version": Foreign(version) if version else None,
-                "diagnosis": Foreign(ranked[name].labels.get("word", "")) if name in ranked else None,
+                "diagnosis": Foreign(words[name]) if name in words else None,
                 "source": " and ".join(origins),
             }
         )
     return {"servers": found, "notes": notes}
 
 
-def diagnose(sources: Sources, arguments: inputs.Window) -> Answer:
-    """Why a server is slow, or that nothing is wrong, in a window: causes by the session time that each explains.
+def _recorded(sources: Sources) -> tuple[Recorded, Recorded, Recorded, Recorded, list[Foreign]]:
+    """What Prometheus has by server: up now, up within a day, first findings, versions; and its warnings."""
+    with sources.connect() as prometheus:
+        now, seen, ranked, info = (
+            {each.labels.get("instance", ""): each for each in prometheus.query(query)}
+            for query in (
+                f"ase_up{{{sources.selector}}}",
+                f"last_over_time(ase_up{{{sources.selector}}}[1d])",
+                f"topk by (instance) (1, ase_diagnosis_rank{{{sources.selector}}})",
+                f"last_over_time(ase_info{{{sources.selector}}}[1d])",
+            )
+        )
+        return now, seen, ranked, info, list(map(Foreign, prometheus.warnings))
 
-    Give the time since which it is slow as start: it is compared with the time before. What is not judged is not
-    well: say so, and name the option that it needs.
+
+def diagnose(sources: Sources, arguments: inputs.Diagnose) -> Answer:
+    """Why a server is slow, or that nothing is wrong: causes by the session time that each explains.
+
+    Without start: now. For a window, give the time since which it is slow as start: it is compared with the time
+    before. What is not judged is not well: say so, and name the option that it needs.
     """
-    selector, span = sources.window(arguments)
+    if arguments.start is None and sources.exporter:
+        return _diagnosis_now(sources, sources.exporter, arguments.server)
+    window = inputs.Window(server=arguments.server, start=arguments.start or "now-15m", end=arguments.end)
+    selector, span = sources.window(window)
     with sources.connect() as prometheus:
         found, covered = diagnose_window(prometheus, selector, span)
         changes = sources.changes(prometheus, arguments.server, span.start - CHANGES_BEFORE, span.end)
         sure = certainty(prometheus, selector, span, covered.seconds if covered else None)
         query = f'last_over_time(ALERTS{{alertstate="firing", {selector}}}[{range_text(span.seconds)}])'
         fired = {each.labels.get("alertname", "") for each in prometheus.query(query, span.end)}
-    account = found.account
     return {
         "server": arguments.server,
         "window": _window(covered or span),
-        "says": f"{found.word}: {found.text}",
-        "level": found.level,
-        "causes": [*map(_cause, found.findings)],
-        "account": [
-            {
-                "part": part.title,
-                "sessions": account.parts.get(name),
-                "share": account.share(name),
-                "session_seconds_per_transaction": account.per_transaction(name),
-            }
-            for name, part in catalogue().account.items()
-        ],
-        "not_judged": [
-            {"finding": each.name, "word": each.word, "reason": each.reason} for each in found.unknown
-        ],
+        **diagnosis_data(found),
         "changes": [*map(_change, changes[-MAX_CAUSES:])],
         "alerts_fired": [*map(Foreign, sorted(fired))],
         "certainty": sure,
+    }
+
+
+def _diagnosis_now(sources: Sources, exporter: str, server: str) -> Answer:
+    """What the last scrape said, without Prometheus."""
+    found = sources.diagnoses().get(server)
+    if found is None:
+        raise UserError("server: the exporter has no such target; give a start to ask Prometheus")
+    if "says" not in found:
+        raise UserError("server: the exporter has not scraped it yet; give a start to ask Prometheus")
+    known = marks_from_exporter(exporter, server)
+    recent = [each for each in known if each.at >= time.time() - CHANGES_BEFORE]
+    return {
+        "server": server,
+        "window": None,
+        **_foreign(found),
+        "changes": [*map(_change, recent[-MAX_CAUSES:])],
+        "alerts_fired": None,
+        "certainty": {"notes": []},
     }
 
 
@@ -264,7 +287,7 @@ def advise(sources: Sources, arguments: inputs.Window) -> Answer:
         # Of spinlocks, `findings` has the steps.
         "causes": [
             {
-                "cause": _cause(each.finding),
+                "cause": finding_data(each.finding),
                 "steps": [*map(step_data, each.steps)],
                 "cautions": [*map(Quoting, each.cautions)],
             }
@@ -292,34 +315,6 @@ def _change(change: Change) -> Answer:
         "not_before": None if change.not_before is None else iso(change.not_before),
     }
     return times | {name: Foreign(getattr(change, name)) for name in ("kind", "name", "old", "new", "ref")}
-
-
-def _cause(finding: Finding) -> Answer:
-    """One thing that is wrong. says: in words; names of the server are in about alone."""
-    return {
-        "finding": finding.name,
-        "word": finding.word,
-        "says": finding.text,
-        # Of all session time that it explains, and of what it is part of before the window.
-        "share": finding.share,
-        "usual_share": finding.usual,
-        "confidence": finding.confidence,
-        "about_kind": finding.subject.kind if finding.subject else "",
-        "about": Foreign(finding.subject.name if finding.subject else ""),
-        "evidence": [
-            {
-                "measure": each.name,
-                "title": each.title,
-                "value": each.value,
-                "unit": each.unit,
-                "about": Foreign(each.subject),
-                "not_known": each.unknown,
-            }
-            for each in finding.evidence
-        ],
-        "next_steps": finding.next_steps,
-        "expect": finding.expect,
-    }
 
 
 def _spinlock(finding: SpinlockFinding) -> Answer:
@@ -373,6 +368,22 @@ def _snapshot(sources: Sources, arguments: inputs.Sessions) -> dict[str, Any]:
     if not isinstance(found, dict) or not {"sessions", "blocking", "statements", "waits"} <= found.keys():
         raise UserError("--exporter: not an answer of ase-exporter to /sessions")
     return found
+
+
+def _foreign(answer: Mapping[str, Any]) -> Answer:
+    """What another program answered: all its texts are text of others, of which only `about` are names alone."""
+
+    def marked(key: str, value: Any) -> Any:
+        match value:
+            case str():
+                return Foreign(value) if key == "about" else Quoting(value)
+            case list():
+                return [marked(key, each) for each in value]
+            case dict():
+                return _foreign(value)
+        return value
+
+    return {key: marked(key, value) for key, value in answer.items()}
 
 
 def _session(row: Mapping[str, Any]) -> Answer:

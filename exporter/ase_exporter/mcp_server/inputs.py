@@ -45,6 +45,15 @@ class Window(Arguments):
     end: End = "now"
 
 
+class Diagnose(Arguments):
+    """A server, now or in a window of time."""
+
+    server: Server
+    start: Start | None = None
+    """Default: now, as the exporter sees it; without an exporter, 15 minutes ago."""
+    end: End = "now"
+
+
 class Changes(Window):
     """A window of a day, and how many changes."""
 

@@ -51,18 +51,24 @@ class Sources:
         selector = server_selector(server, self.selector)
         return with_restarts(prometheus, selector, start, end, time.time(), found)
 
-    def configured(self) -> set[str]:
-        """The servers that the exporter is configured to scrape."""
+    def diagnoses(self) -> dict[str, dict[str, Any]]:
+        """What the exporter says of each server that it is configured to scrape; of none without an exporter."""
         if self.exporter is None:
-            return set()
-        try:
-            return {
-                str(name)
-                for entry in ask_exporter(self.exporter, "/targets", {})
-                for name in entry["targets"]
-            }
-        except (KeyError, TypeError):
-            raise UserError("--exporter: not an answer of ase-exporter to /targets") from None
+            return {}
+        found = ask_exporter(self.exporter, "/diagnosis", {})
+        if not isinstance(found, dict) or not all(map(_is_diagnosis, found.values())):
+            raise UserError("--exporter: not an answer of ase-exporter to /diagnosis")
+        return found
+
+
+def _is_diagnosis(found: object) -> bool:
+    """Whether it is what the exporter answers of one server."""
+    return (
+        isinstance(found, dict)
+        and isinstance(found.get("word", ""), str)
+        and isinstance(found.get("says", ""), str)
+        and isinstance(found.get("rank", 0.0), (int, float, type(None)))
+    )
 
 
 def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float | None) -> dict[str, Any]:

@@ -131,8 +131,7 @@ class TargetSampler:
         if error:
             self._tracker.forget()
         else:
-            failed = {name for name, each in result.outcomes.items() if each.reason not in ("", "unreadable")}
-            self._tracker.note(started, result.collected, failed)
+            self._tracker.note(started, result.collected, result.failed)
         if result.config_snapshot:
             self._changes.note(result.config_snapshot)
         total = self._scraper.cost
@@ -147,7 +146,7 @@ class TargetSampler:
             kind=kind,
             version=result.summary.version,
             series=self._tracker.series(),
-            missing=_missing(result),
+            missing=result.missing,
             off=self._off,
             stretched=self._scraper.stretches(),
             budget=self._scraper.budget,
@@ -157,9 +156,3 @@ class TargetSampler:
             sessions=result.sessions,
             note=self._save() if self._save else "",
         )
-
-
-def _missing(result: ScrapeResult) -> dict[str, str]:
-    """Collectors without an answer, with the reason: not available, or failed in this scrape."""
-    failed = {name: each.reason for name, each in result.outcomes.items() if each.reason}
-    return failed | dict(result.unavailable)

@@ -18,8 +18,9 @@ SESSION_ROWS = "session rows"
 
 # Changes of one target that are kept.
 MAX_CHANGES = 200
-# Seconds over which rates are taken. The server counts the CPU time of engines and the time of waits in whole seconds:
-# over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the same window.
+# Seconds over which rates of a screen are taken. The server counts the CPU time of engines and the time of waits in
+# whole seconds: over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the
+# same window.
 WINDOW = 15.0
 # Below this, such a rate is noise and is left out. A scrape may come a little early.
 MIN_WINDOW = 3.9
@@ -36,37 +37,41 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MetricSeries:
-    """All series of one metric.
+    """All series of one metric. readings: the oldest first, one at least; none from before a gap."""
 
-    before: the reading before the last; oldest: of a counter one up to WINDOW seconds old, else the one before; both
-    None after the first reading, and after a gap.
-    """
+    readings: tuple[Reading, ...]
 
-    last: Reading
-    before: Reading | None = None
-    oldest: Reading | None = None
+    @property
+    def last(self) -> Reading:
+        return self.readings[-1]
+
+    @property
+    def before(self) -> Reading | None:
+        """The reading before the last; None if there is only one."""
+        return self.readings[-2] if len(self.readings) > 1 else None
 
     @property
     def window(self) -> float:
         """Seconds between the oldest reading and the last; 0 if there is only one."""
-        oldest = self.oldest or self.before
-        return self.last.at - oldest.at if oldest else 0.0
+        return self.last.at - self.readings[0].at
 
     def values(self, *, lasting: bool = False) -> Iterator[tuple[dict[str, str], float]]:
-        """The last value of each series, with its labels. lasting: at most what the reading before had."""
-        before = self.before.values if self.before else {}
+        """The last value of each series, with its labels. lasting: the smallest of all readings, of two at least."""
+        earlier = self.readings[:-1] if lasting else ()
         for values, value in self.last.values.items():
-            counted = min(value, before.get(values, 0.0)) if lasting else value
+            counted = min([value, *(each.values.get(values, 0.0) for each in earlier)])
+            if lasting and not earlier:
+                counted = 0.0
             yield dict(zip(self.last.labels, values, strict=True)), counted
 
     def rates(self) -> Iterator[tuple[dict[str, str], float]]:
         """The growth per second of each series since the oldest reading."""
-        earlier = self.oldest or self.before
-        if earlier is None or (seconds := self.last.at - earlier.at) <= 0:
+        if (seconds := self.window) <= 0:
             return
+        earlier, names = self.readings[0].values, self.last.labels
         for values, value in self.last.values.items():
-            if (then := earlier.values.get(values)) is not None:
-                yield dict(zip(self.last.labels, values, strict=True)), max(0.0, value - then) / seconds
+            if (then := earlier.get(values)) is not None:
+                yield dict(zip(names, values, strict=True)), (value - then) / seconds if value > then else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,10 @@ class Sample:
     def values(self, metric: str, *, lasting: bool = False) -> list[tuple[dict[str, str], float]]:
         """The last value of each series of a metric; empty without the metric.
 
-        lasting: the smaller one of the last two, 0 for a series that one of them lacks.
+        lasting: the smallest one of the window, 0 for a series that a reading in it lacks.
         """
-        if metric == BLOCKED:
-            return blocked_values(self.sessions) if self.sessions else []
+        if metric == BLOCKED and self.sessions:
+            return blocked_values(self.sessions)
         found = self.series.get(metric)
         return list(found.values(lasting=lasting)) if found else []
 
@@ -121,12 +126,14 @@ class Sample:
 
     @property
     def source(self) -> str:
-        """Where the rates come from, and over which window."""
-        return f"the last {self.window('ase_engine_cpu_seconds_total'):.0f} s, read by top"
+        """Over which window the rates are."""
+        return f"the last {self.window('ase_engine_cpu_seconds_total'):.0f} s"
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why the metric, or its rate, is not known; '' if it is."""
-        if metric == BLOCKED:
+        if self.error:
+            return self.error
+        if metric == BLOCKED and (self.sessions or metric not in self.series):
             return "" if self.sessions else self.missing.get(SESSION_ROWS, TOO_FEW)
         collector = collector_of(metric)
         if collector in self.off:
@@ -150,14 +157,20 @@ def blocked_values(sessions: Snapshot) -> list[tuple[dict[str, str], float]]:
 
 
 class Tracker:
-    """Keeps the readings of every metric that rates are calculated from: of counters those of WINDOW seconds.
+    """Keeps the readings of every metric over a window, of which rates are calculated.
 
     A collector that was not due is exposed again with the objects of its last reading, and one that the budget holds
     back without its counters: both keep the readings they have. One that failed loses them, so that old numbers do
     not look like new ones.
+
+    window: the oldest reading is at least so many seconds old, as soon as there is one. spacing: seconds between two
+    readings that are kept; the last two are kept whatever lies between them. metrics: only these, None for all.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, window: float = WINDOW, spacing: float = 0.0, metrics: Container[str] | None = None
+    ) -> None:
+        self._window, self._spacing, self._metrics_kept = window, spacing, metrics
         self._readings: dict[str, deque[Reading]] = {}
         self._families: dict[str, Family] = {}
         self._metrics: dict[str, set[str]] = {}
@@ -173,8 +186,9 @@ class Tracker:
         for collector, families in collected.items():
             if collector not in failed:
                 for family in families:
-                    self._metrics.setdefault(collector, set()).add(family.name)
-                    self._note_family(at, family)
+                    if self._metrics_kept is None or family.name in self._metrics_kept:
+                        self._metrics.setdefault(collector, set()).add(family.name)
+                        self._note_family(at, family)
 
     def _note_family(self, at: float, family: Family) -> None:
         if self._families.get(family.name) is family:
@@ -183,9 +197,10 @@ class Tracker:
         at = at if family.read_at is None else family.read_at
         values = {tuple(values): float(value) for values, value in family.samples}
         readings = self._readings.setdefault(family.name, deque())
+        if len(readings) > 2 and readings[-2].at - readings[-3].at < self._spacing:
+            del readings[-2]
         readings.append(Reading(at, family.labels, values))
-        begin = at - WINDOW if family.kind == "counter" else at
-        while len(readings) > 2 and readings[1].at <= begin:
+        while len(readings) > 2 and readings[1].at <= at - self._window:
             readings.popleft()
 
     def forget(self) -> None:
@@ -195,10 +210,7 @@ class Tracker:
         self._metrics.clear()
 
     def series(self) -> dict[str, MetricSeries]:
-        return {
-            name: MetricSeries(readings[-1], *((readings[-2], readings[0]) if len(readings) > 1 else ()))
-            for name, readings in self._readings.items()
-        }
+        return {name: MetricSeries(tuple(readings)) for name, readings in self._readings.items()}
 
 
 class ChangeLog:

@@ -162,8 +162,8 @@ class FoundInSpan:
 
 
 _FOUND = (
-    "topk by (instance) (1, sum by (instance, finding, word) (sum_over_time(ase:diagnosis_finding:rank{%s}[%s]))"
-    " / on (instance) group_left () sum by (instance) (count_over_time(ase:diagnosis_first:rank{%s}[%s])))"
+    "topk by (instance) (1, sum by (instance, finding, word) (sum_over_time(ase_diagnosis_rank{%s}[%s]))"
+    " / on (instance) group_left () sum by (instance) (count_over_time(ase_diagnosis_first_info{%s}[%s])))"
 )
 
 

@@ -1,11 +1,16 @@
 """What one scrape of one target has read so far, the metric families it becomes, and what others keep of it."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ase_exporter.catalogue import ServerFacts
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.diagnosis.diagnose import Diagnosis, Level, unreachable
+from ase_exporter.diagnosis.exported import diagnosis_families
+from ase_exporter.diagnosis.measures import NO_READINGS
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome, outcome_families
@@ -25,6 +30,11 @@ class ScrapeRequest:
     compress: bool = False
     module: str = ""
     session_groups: frozenset[str] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it asks for all that a module has."""
+        return self.collectors is None and not self.session_groups
 
 
 @dataclass(slots=True)
@@ -47,10 +57,11 @@ class ScrapeSummary:
 
 @dataclass(slots=True)
 class TargetState:
-    """The last scrape of a target. summary: None before the first; at: Unix time."""
+    """The last scrape of a target. summary: None before the first; at: Unix time. diagnosis: the last one."""
 
     summary: ScrapeSummary | None = None
     at: float | None = None
+    diagnosis: Diagnosis | None = None
 
     @property
     def is_up(self) -> bool:
@@ -62,8 +73,32 @@ class TargetState:
         """Whether the server ever answered."""
         return self.summary is not None and self.summary.version != ""
 
-    def update(self, summary: ScrapeSummary) -> None:
+    @property
+    def word(self) -> str:
+        """The state in one word, as people know it."""
+        if self.summary is None:
+            return "not scraped yet"
+        if self.summary.up and self.diagnosis:
+            return self.diagnosis.word
+        return "up" if self.summary.up else "DOWN"
+
+    @property
+    def level(self) -> Level:
+        """How bad the state is."""
+        if self.summary is None:
+            return "none"
+        return self.diagnosis.level if self.diagnosis else "good" if self.summary.up else "bad"
+
+    @property
+    def rank(self) -> float:
+        """What is worst is largest; a server that was not scraped comes last."""
+        if self.diagnosis:
+            return self.diagnosis.rank
+        return -math.inf if self.summary is None or self.summary.up else math.inf
+
+    def update(self, summary: ScrapeSummary, verdict: Diagnosis | None) -> None:
         """Keep a new summary; a scrape that did not reach the server keeps the version."""
+        self.diagnosis = verdict or self.diagnosis
         version = summary.version or (self.summary.version if self.summary else "")
         self.summary, self.at = replace(summary, version=version), time.time()
 
@@ -78,7 +113,8 @@ class ScrapeResult:
     Set by the scrape: collected: families per collector, exposed up to series_limit samples in all; outcomes and
     unavailable (reasons) per collector; diagnostics: families about the scrape itself; config_snapshot: if one
     was due; sessions: if they were asked for; error_kind: the reason in summary.error as one word; ended: the scrape
-    has; sysmon_halted: sp_sysmon cleared counters, and is not run again.
+    has; sysmon_halted: sp_sysmon cleared counters, and is not run again; facts: of the
+    server, None before the first login; diagnosis: None before it ended, and if it does not read all of a module.
     """
 
     deadline: float
@@ -96,9 +132,28 @@ class ScrapeResult:
     error_kind: str = ""
     ended: bool = False
     sysmon_halted: bool = False
+    facts: ServerFacts | None = None
+    diagnosis: Diagnosis | None = None
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic()
+
+    @property
+    def failed(self) -> set[str]:
+        """Collectors whose last reading failed."""
+        return {name for name, each in self.outcomes.items() if each.reason not in ("", "unreadable")}
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Collectors without a whole answer, with the reason: not available, or failed in this scrape."""
+        return {name: each.reason for name, each in self.outcomes.items() if each.reason} | self.unavailable
+
+    @property
+    def verdict(self) -> Diagnosis | None:
+        """The diagnosis, also of a server that has not answered so far; None if not all was asked for."""
+        if self.diagnosis is None and self.request.is_whole and not self.summary.up:
+            return unreachable(NO_READINGS, self.summary.error or "no answer in time")
+        return self.diagnosis
 
     def all_families(self, stuck: bool) -> list[Family]:
         """Everything read so far, and the metrics about the scrape. stuck: its thread has not come back."""
@@ -118,4 +173,6 @@ class ScrapeResult:
         ]
         if available:
             families.append(OWN.family("ase_exporter_collector_available", available))
+        if verdict := self.verdict:
+            families += diagnosis_families(verdict)
         return families + self.diagnostics

@@ -306,7 +306,7 @@ class TargetScraper:
         if self._connection is not None:
             self._connection.count_received()
         self.cost.scrapes += 1
-        result.summary.version = self._version
+        result.summary.version, result.facts = self._version, self._facts
         result.sysmon_halted = self._sysmon is not None and self._sysmon.halted
         result.unavailable = dict(self._collector.unavailable)
         result.summary.unreadable = tuple(

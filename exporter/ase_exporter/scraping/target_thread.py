@@ -51,6 +51,7 @@ def render_scrape(result: ScrapeResult, *, stuck: bool = False) -> bytes:
 class TargetThread:
     """A target's thread, which is started with the first scrape.
 
+    judge: called with each scrape that has ended, to set its diagnosis.
     idle_timeout: seconds without a scrape after which it logs out; None for never. before: the thread of the target
     under an older configuration, which ends first, so that the server never sees two connections. on_end: called in the
     event loop with each scrape that has ended, also after its caller was answered.
@@ -59,11 +60,13 @@ class TargetThread:
     def __init__(
         self,
         scraper: TargetScraper,
+        judge: Callable[[ScrapeResult], None],
         idle_timeout: float | None,
         on_end: Callable[[ScrapeResult], None],
         before: "TargetThread | None" = None,
     ) -> None:
         self._scraper = scraper
+        self._judge = judge
         self._idle_timeout = idle_timeout
         self._on_end = on_end
         self._before = before
@@ -135,6 +138,7 @@ class TargetThread:
         try:
             self._scraper.scrape(result)
             with turn.held():
+                self._guard(lambda: self._judge(result))
                 return render_scrape(result)
         except Exception:
             # A bug of the exporter must cost one target one scrape, not its thread.

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 MAX_IN_FLIGHT = 16
 
 
+Judge = Callable[[ScrapeResult], None]
+
+
 class BusyError(Exception):
     """Too many different scrapes of one target at once."""
 
@@ -61,6 +64,7 @@ class _Target:
 class Targets:
     """The targets of the configuration.
 
+    judge: gives what judges the scrapes of a target, in its thread.
     on_end: called with a target's name and each result of a scrape that has ended, on time or not. totals: None keeps
     them only as long as a target is configured.
     """
@@ -70,10 +74,12 @@ class Targets:
         logins: LoginLedger,
         totals: TotalsFiles | None = None,
         on_end: Callable[[str, ScrapeResult], None] = lambda *_: None,
+        judge: Callable[[Target], Judge] = lambda _: lambda _: None,
     ) -> None:
         self._ledger = logins
         self._totals = totals
         self._on_end = on_end
+        self._judge = judge
         self._catalogue: Catalogue | None = None
         self._targets: dict[str, _Target] = {}
         # Those that are not configured any more and may still be logging out.
@@ -130,7 +136,7 @@ class Targets:
             body = render_scrape(running.result, stuck=True)
             summary = replace(running.result.summary, error="not everything was read in time")
         if not request.session_groups:
-            target.state.update(summary)
+            target.state.update(summary, running.result.verdict)
         return Answer(body, summary, running.result.sessions)
 
     async def stop(self) -> None:
@@ -156,7 +162,10 @@ class Targets:
         def on_end(result: ScrapeResult) -> None:
             self._note(target, result)
 
-        thread = TargetThread(scraper, target.close_idle_after, on_end, before.thread if before else None)
+        judge = self._judge(target)
+        thread = TargetThread(
+            scraper, judge, target.close_idle_after, on_end, before.thread if before else None
+        )
         return _Target(settings, thread, sysmon, before.state if before else TargetState())
 
     def _start_sysmon(self, settings: TargetSettings) -> SysmonRunner | None:
@@ -208,6 +217,6 @@ class Targets:
     def _failed(target: _Target, request: ScrapeRequest, kind: str, why: str) -> Answer:
         """The answer to a scrape that could not be made. kind: why, in one word."""
         summary = ScrapeSummary(error=why)
-        target.state.update(summary)
         result = ScrapeResult(0.0, request, summary=summary, error_kind=kind)
+        target.state.update(summary, result.verdict)
         return Answer(render_scrape(result), summary)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis
-from ase_exporter.diagnosis.measures import rows_of
+from ase_exporter.diagnosis.measures import Evaluation
 from ase_exporter.readings.samples import Sample
 from ase_exporter.scraping.budget import SESSION_CPU
 from ase_exporter.top.tables import tables
@@ -105,7 +105,8 @@ def _measures(table: str) -> Mapping[str, MeasureDefinition]:
 def _rows(table: str, sample: Sample) -> list[Row]:
     """The rows of a table, with what its file says of them."""
     definition, measures = tables()[table], _measures(table)
-    found = {name: rows_of(measure, sample) for name, measure in measures.items()}
+    evaluation = Evaluation(sample)
+    found = {name: evaluation.rows_of(measure) for name, measure in measures.items()}
     rows = []
     for key in next(iter(found.values())):
         row = Row(**dict(zip(definition.rows, key, strict=True)), **dict.fromkeys(definition.also))
@@ -128,11 +129,12 @@ def _spinlocks(sample: Sample, diagnosis: Diagnosis) -> tuple[Row, ...]:
     """
     cost, online = diagnosis.seconds_per_spin, diagnosis.measures["engines"].value
     known = catalogue()
+    evaluation = Evaluation(sample)
     limits = [limit for each in known.findings["contended"].when for limit in each.items()]
     contended = {
         key
         for measure, bounds in limits
-        for key, value in rows_of(known.measures[measure], sample).items()
+        for key, value in evaluation.rows_of(known.measures[measure]).items()
         if bounds.hold(value)
     }
     found = [each for each in _rows("spinlocks", sample) if each.spinlock_class == DATA_CACHE or each.spins]

@@ -1,4 +1,4 @@
-"""The HTTP application: /metrics, /probe, /targets, health, reload and the landing page."""
+"""The HTTP application: /metrics, /probe, /targets, /diagnosis, health, reload and the landing page."""
 
 import asyncio
 import contextlib
@@ -19,16 +19,20 @@ from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
-from ase_exporter.config import Config, Scrape
+from ase_exporter.config import Config, Scrape, Target
+from ase_exporter.diagnosis.data import diagnosis_data
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.totals_files import TotalsFiles
+from ase_exporter.readings.watch import TargetWatch
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult, TargetState
 from ase_exporter.scraping.targets import Answer, BusyError, Targets
 from ase_exporter.sessions.incidents import Incidents
+from ase_exporter.views.figures import iso
 from ase_exporter.views.page import render
+from ase_exporter.views.plain import as_json
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
@@ -80,7 +84,7 @@ class ExporterApp:
         self._prepare_judge(config)
         self._totals = TotalsFiles(state_directory)
         self._logins = LoginLedger(state_directory, memory=memory)
-        self.targets = Targets(self._logins, self._totals, self._on_scrape_end)
+        self.targets = Targets(self._logins, self._totals, self._on_scrape_end, self._judge)
         self.targets.configure(config, loaded.catalogue)
         self._process_totals = ProcessTotals(state_directory)
         self.host = HostCollectors(config.host, self._process_totals) if config.host else None
@@ -150,9 +154,14 @@ class ExporterApp:
         self.metrics.loaded()
         log.info("configuration loaded, targets: %d", len(config.targets))
 
+    def _judge(self, target: Target) -> Callable[[ScrapeResult], None]:
+        return TargetWatch(target.name, target.module, self._state_directory).judge
+
     def _on_scrape_end(self, target: str, result: ScrapeResult) -> None:
         if result.config_snapshot:
             self.journal.on_snapshot(target, result.config_snapshot)
+        if result.diagnosis and (keeper := self.keeper):
+            keeper.note(target, result.diagnosis)
 
     async def _replace_host(self, config: Config) -> None:
         # The old collectors may be running in a thread.
@@ -243,6 +252,7 @@ class _Handlers:
             self._counted("/metrics", self.metrics),
             self._counted("/probe", self.probe),
             self._counted("/targets", self.targets),
+            self._counted("/diagnosis", self.diagnosis),
             self._counted("/-/healthy", self.healthy),
             self._counted("/-/ready", self.ready),
             self._counted("/-/reload", reload, "POST", "PUT"),
@@ -299,6 +309,23 @@ class _Handlers:
             ]
         )
 
+    async def diagnosis(self, request: Request) -> Response:
+        """What each target's last scrape says of it, or that of `target`; null before the first."""
+        states = self._exporter.targets.states
+        if name := request.query_params.get("target", ""):
+            if name not in states:
+                return PlainTextResponse("no such target is configured\n", 404)
+            states = {name: states[name]}
+        found = {
+            name: {
+                "at": iso(state.at) if state.at else None,
+                "version": state.summary.version if state.summary else "",
+                **(diagnosis_data(state.diagnosis) if state.diagnosis else {}),
+            }
+            for name, state in states.items()
+        }
+        return JSONResponse(as_json(found))
+
     async def healthy(self, _: Request) -> Response:
         """Liveness: the exporter answers."""
         return PlainTextResponse("healthy\n")
@@ -328,7 +355,7 @@ def landing_page(
     changed: Mapping[str, int],
     grafana: str = "",
 ) -> str:
-    """Every target with the outcome of its last scrape, as HTML.
+    """Every target with the outcome of its last scrape, the worst first, as HTML.
 
     changed: number of recent changes by target. grafana: its address, or ''.
     """
@@ -336,7 +363,7 @@ def landing_page(
         "landing.html",
         title=f"ase-exporter {version('ase-exporter')}",
         now=time.time(),
-        states=states,
+        states=dict(sorted(states.items(), key=lambda each: (-each[1].rank, each[0]))),
         changed=changed,
         grafana=grafana,
     )

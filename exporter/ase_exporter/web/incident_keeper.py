@@ -1,12 +1,17 @@
-"""Keeps who ran what when an alert fires: at once, and once more a minute later with what statements cost since."""
+"""Keeps who ran what when something bad begins or an alert fires.
+
+At once, and once more a minute later with what statements cost since.
+"""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.diagnosis.diagnose import DOWN, Diagnosis
 from ase_exporter.scraping.targets import Answer
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.sessions.session import Snapshot
@@ -17,7 +22,7 @@ log = logging.getLogger(__name__)
 
 # Seconds: what statements cost is a difference over this time, in which no other incident of the server begins.
 LATER = 60.0
-# Seconds in which an alert of the same name is not kept again.
+# Seconds in which the same finding, or an alert of the same name, is not kept again.
 SAME = 600.0
 TAG = "incident"
 
@@ -39,12 +44,28 @@ class IncidentKeeper:
         self._clock = clock
         self._sleep = sleep
         self._begun: dict[tuple[str, str], float] = {}
+        # What was bad about each target in its last diagnosis.
+        self._bad: dict[str, frozenset[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, target: str, finding: str) -> bool:
-        """Keep one in the background; False if one of the target, or of the same alert, was kept lately.
+    def note(self, target: str, found: Diagnosis) -> None:
+        """Keep an incident when something bad begins, which sessions can show."""
+        if found.state == DOWN:
+            return
+        bad = {each.name: each for each in found.findings if each.level == "bad"}
+        begun = [each for name, each in bad.items() if name not in self._bad.get(target, ())]
+        self._bad[target] = frozenset(bad)
+        if begun:
+            content = {
+                "account": dict(found.account.parts),
+                "next": {each.word: list(each.next_steps) for each in begun[:1]},
+            }
+            self.begin(target, begun[0].word, content)
 
-        finding: the alert's name.
+    def begin(self, target: str, finding: str, content: Mapping[str, object] = MappingProxyType({})) -> bool:
+        """Keep one in the background; False if one of the target, or of the same finding, was kept lately.
+
+        finding: its word, or the name of an alert. content: what is known besides, as `Incidents.keep` has it.
         """
         now = self._clock.monotonic()
         self._begun = {key: at for key, at in self._begun.items() if now - at < SAME}
@@ -52,7 +73,7 @@ class IncidentKeeper:
         if (target, finding) in self._begun or any(now - at < LATER for at in running):
             return False
         self._begun[target, finding] = now
-        task = asyncio.create_task(self._keep(target, finding))
+        task = asyncio.create_task(self._keep(target, finding, content))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
@@ -65,10 +86,10 @@ class IncidentKeeper:
         for task in self._tasks:
             task.cancel()
 
-    async def _keep(self, target: str, finding: str) -> None:
+    async def _keep(self, target: str, finding: str, content: Mapping[str, object]) -> None:
         try:
             first = await self._read(target)
-            name = await asyncio.to_thread(self.kept().keep, target, finding, first, {})
+            name = await asyncio.to_thread(self.kept().keep, target, finding, first, content)
             log.info("target %s: incident %s is kept: %s", target, name, finding)
             text = f"{redact(finding)}: incident {name} (/incidents of the exporter)"
             await self._annotate(
@@ -77,7 +98,9 @@ class IncidentKeeper:
             await self._sleep(LATER)
             then = await self._read(target)
             whole = replace(first, statements=then.statements)
-            await asyncio.to_thread(self.kept().keep, target, finding, whole, {"later": then.active})
+            await asyncio.to_thread(
+                self.kept().keep, target, finding, whole, {**content, "later": then.active}
+            )
         except KeyError:
             log.info("target %s: is gone: its incident is not kept, or has no statements", target)
         except Exception as error:

@@ -1,7 +1,7 @@
 """Generated states of servers: what was read of each, as every view gets it, whatever the view."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alerts.diagnosis_rules import own_labels
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.diagnosis.measures import Rows
-from ase_exporter.diagnosis.provenance import why
+from ase_exporter.diagnosis.provenance import collector_of, why
+from ase_exporter.metrics.families import Family, Kind
 
 # How many states are compared, in every build and in the slow tier.
 NUMBERS = [60, pytest.param(500, marks=pytest.mark.slow)]
@@ -35,7 +35,6 @@ EVENTS = {
     9999: "waiting for something that no catalogue knows",
 }
 SERIES = Path(__file__).with_name("states.yaml")
-_, COLLECTOR_OF = own_labels(load_catalogue()[0])
 
 
 @dataclass
@@ -60,13 +59,13 @@ class State:
     def known(self) -> Iterator[tuple[str, Pairs, float]]:
         """The series of collectors that are read."""
         for (metric, labels), value in self.series.items():
-            if self.collector_of(metric) not in self.switched_off:
+            if collector_of(metric) not in self.switched_off:
                 yield metric, labels, value
 
     def rows(self, metric: str) -> Rows:
         """The series of one metric."""
         found = [(dict(labels), value) for (name, labels), value in self.series.items() if name == metric]
-        return [] if found and self.collector_of(metric) in self.switched_off else found
+        return [] if found and collector_of(metric) in self.switched_off else found
 
     rates = rows
 
@@ -77,15 +76,10 @@ class State:
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """As of `Readings`."""
-        collector = self.collector_of(metric)
+        collector = collector_of(metric)
         if collector not in self.switched_off:
             return ""
         return why(metric, "switched_off", self.options) if self.options else f"collector {collector} is off"
-
-    @staticmethod
-    def collector_of(metric: str) -> str:
-        """The collector that reads a metric; '' if none does."""
-        return "" if metric == "ase_up" else COLLECTOR_OF(metric)
 
 
 # Collectors without which a state may be generated, and how often that is.
@@ -220,9 +214,22 @@ def _choose(chance: random.Random, usual: str, other: str) -> str:
     return other if chance.random() < 0.04 else usual
 
 
-def by_collector(state: State) -> Mapping[str, dict[str, dict[Pairs, float]]]:
-    """The known series by collector and metric."""
-    found: dict[str, dict[str, dict[Pairs, float]]] = {}
-    for metric, labels, value in state.known():
-        found.setdefault(state.collector_of(metric), {}).setdefault(metric, {})[labels] = value
-    return found
+def families_at(state: State, seconds: float, *, last: bool = True) -> dict[str, list[Family]]:
+    """What the collectors of a state read after so many seconds. last: in the last scrape, in which momentary gauges
+    are not 0."""
+    found: dict[str, dict[str, Family]] = {}
+    for metric, pairs, value in state.known():
+        families = found.setdefault(collector_of(metric), {})
+        if metric not in families:
+            kind: Kind = "counter" if metric.endswith("_total") else "gauge"
+            families[metric] = Family(metric, kind, "", tuple(name for name, _ in pairs))
+        shown = value * seconds if metric.endswith("_total") else value
+        gone = metric in state.momentary and not last
+        families[metric].add(0.0 if gone else shown, *(text for _, text in pairs))
+    return {collector: list(families.values()) for collector, families in found.items()}
+
+
+def said(found: Diagnosis) -> tuple[str, str, dict[str, object], set[str]]:
+    """What must be equal: the verdict, the findings with their ranks, and what is not known."""
+    ranks: dict[str, object] = {each.name: pytest.approx(each.rank, abs=1e-5) for each in found.findings}
+    return found.state, found.word, ranks, {each.name for each in found.unknown}

@@ -12,6 +12,7 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, FindingDefinition, catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
+from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.readings import live
 
 COLLECTORS = load_catalogue()[0].collectors
@@ -29,7 +30,7 @@ def collectors_of(finding: FindingDefinition) -> set[str]:
         for selection in known.measures[known.measures[name].grown or name].selections
     }
     found |= {"ase_wait_seconds_total"} if names & {SHARE, SESSIONS} else set()
-    return {State.collector_of(metric) for metric in found} - {""}
+    return {collector_of(metric) for metric in found} - {""}
 
 
 def off(option: str) -> set[str]:
@@ -52,10 +53,10 @@ def filled(seed: int, other: int, collectors: Collection[str]) -> State:
     """A state with everything that some collectors read taken from another one."""
     state, source = generated(seed), generated(other)
     state.switched_off, source.switched_off = set(), set()
-    kept = {key: value for key, value in state.series.items() if state.collector_of(key[0]) not in collectors}
-    taken = {key: value for key, value in source.series.items() if state.collector_of(key[0]) in collectors}
+    kept = {key: value for key, value in state.series.items() if collector_of(key[0]) not in collectors}
+    taken = {key: value for key, value in source.series.items() if collector_of(key[0]) in collectors}
     state.series = kept | taken
-    state.momentary = {name for name in state.momentary if state.collector_of(name) not in collectors}
+    state.momentary = {name for name in state.momentary if collector_of(name) not in collectors}
     return state
 
 

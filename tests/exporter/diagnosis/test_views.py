@@ -1,34 +1,36 @@
-"""`top`, MCP and the report say what the package says, of generated states. test_recorded.py is about the rules."""
+"""`top`, MCP, the report, State panels and the landing page say what the package says, of generated states.
 
+tests/exporter/readings/test_watch.py is about what scrapes export.
+"""
+
+import re
 import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from dashboards.common import verdict
 from tests.exporter.compare.conftest import by_metric, prometheus_with
-from tests.exporter.diagnosis.states import NUMBERS, State, generated
+from tests.exporter.diagnosis.states import NUMBERS, State, generated, said
 from tests.needs import needs_prometheus
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
-from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
+from ase_exporter.diagnosis.diagnose import diagnose
+from ase_exporter.diagnosis.exported import diagnosis_families
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
 from ase_exporter.readings.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
 from ase_exporter.report.diagnosing import diagnose_window
+from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.top.frames import frame
+from ase_exporter.web.app import landing_page
 
 # Of so many, the tool of MCP is asked, too: it asks Prometheus for much else.
 ASKED = 25
 INTERVAL, SCRAPES = 15, 5
 # Counters that begin near zero bend what rate() makes of them.
 COUNTED = 1e9
-
-
-def said(found: Diagnosis) -> tuple[str, str, dict[str, object], set[str]]:
-    """What must be equal: the verdict, the findings with their ranks, and what is not known."""
-    ranks: dict[str, object] = {each.name: pytest.approx(each.rank, abs=1e-5) for each in found.findings}
-    return found.state, found.word, ranks, {each.name for each in found.unknown}
 
 
 def sample_of(state: State) -> Sample:
@@ -45,7 +47,7 @@ def sample_of(state: State) -> Sample:
     series = {}
     for metric, names in labels.items():
         before = Reading(0.0, names, first[metric])
-        series[metric] = MetricSeries(Reading(WINDOW, names, last[metric]), before, before)
+        series[metric] = MetricSeries((before, Reading(WINDOW, names, last[metric])))
     answers = state.series["ase_up", ()]
     return Sample(
         target="A",
@@ -88,6 +90,14 @@ def openmetrics(states: dict[str, State], now: float) -> str:
             for number in range(SCRAPES):
                 at = now - INTERVAL * (SCRAPES - 1 - number)
                 lines.append(f"{metric}{{{shown}}} {first + step * number!r} {at}")
+        for family in diagnosis_families(diagnose(state)):
+            for values, value in family.samples:
+                pairs = (("instance", name), *zip(family.labels, values, strict=True))
+                shown = ",".join(f'{label}="{text}"' for label, text in pairs)
+                lines += [
+                    f"{family.name}{{{shown}}} {value!r} {now - INTERVAL * number}"
+                    for number in reversed(range(SCRAPES))
+                ]
     return by_metric(lines)
 
 
@@ -108,9 +118,28 @@ def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Pat
             # The report reads this, too, over the worst hour.
             found, _ = diagnose_window(prometheus, f'instance="{name}"', Span("now", start, now), usual=False)
             assert said(found) == expected, name
+            (panel,) = verdict().queries
+            (shown,) = prometheus.query(panel.expr.replace("$selector", f'instance="{name}"'), now)
+            assert shown.labels["word"] == expected[1], name
             if asked < ASKED:
                 window = {"server": name, "start": str(start), "end": str(now)}
                 answer = TOOLS["diagnose"].call(Sources(url), window)
                 assert answer["says"].startswith(f"{expected[1]}: "), name
                 assert [each["finding"] for each in answer["causes"]] == list(expected[2]), name
                 assert {each["finding"] for each in answer["not_judged"]} == expected[3], name
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_landing_page_says_what_the_package_says_the_worst_first(number: int) -> None:
+    states = {}
+    for seed in range(number):
+        summary, state = ScrapeSummary(up=True, version="16.0 SP03"), TargetState()
+        state.update(summary, diagnose(generated(seed)))
+        states[f"server{seed}"] = state
+    page = landing_page(states, changed={})
+    rows = re.findall(
+        r'href="probe.target=(server\d+)">.*?<span class="\w+">([A-Z ]+)</span>', page, re.DOTALL
+    )
+    assert dict(rows) == {name: each.diagnosis.word for name, each in states.items() if each.diagnosis}
+    ranks = [states[name].rank for name, _ in rows]
+    assert ranks == sorted(ranks, reverse=True)

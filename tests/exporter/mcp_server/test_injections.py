@@ -29,7 +29,7 @@ UNITS = re.compile(
 PLAIN = {
     *("value", "values", "difference", "low", "high"),  # in the unit of the row
     *("median_before", "median_after", "spread_before", "spread_after"),  # likewise
-    *("share", "usual_share", "sessions"),  # 0 to 1; seconds per second
+    *("share", "usual_share", "rank", "sessions"),  # 0 to 1 and a little more; seconds per second
     *("spid", "blocked_by", "depth", "blocks", "uses", "logical_reads", "reads_each"),
     "waits",  # of a session, since its login
     *("relative", "left_out", "rows_without_evidence", "rows_without_data"),
@@ -111,7 +111,7 @@ def samples() -> str:
             series("ase_change_timestamp_seconds", change, end() - 600 + 20 * at)
             series("ALERTS", one | {"alertname": text, "alertstate": "firing"}, 1)
             rank = one | {"word": text, "finding": text, "about": text}
-            series("ase:diagnosis_first:rank", rank, at)
+            series("ase_diagnosis_rank", rank, at)
     return typed(lines)
 
 

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.compare.test_prometheus import server
+from tests.exporter.diagnosis.states import generated
 from tests.exporter.mcp_server.test_injections import PLAIN, UNITS, numbers
 from tests.exporter.web.test_session_routes import SNAPSHOT, WAITS, text
 from tests.exporter.web.test_session_routes import Exporter as PageExporter
@@ -18,11 +19,14 @@ from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
 from ase_exporter.assets import load_yaml
+from ase_exporter.diagnosis.data import diagnosis_data
+from ase_exporter.diagnosis.diagnose import diagnose
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import answers
 from ase_exporter.mcp_server.privacy import LEFT_OUT
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
+from ase_exporter.views.plain import as_json
 
 BAD_ARGUMENTS: list[Any] = load_yaml(Path(__file__).with_name("bad_arguments.yaml").read_text())
 
@@ -148,14 +152,20 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
             "ase_info": [f'ase_info{{instance="UP",version="16.0 SP04"}} 1 {now - 60}'],
         }
     )
-    targets = json.dumps([{"targets": ["UP"]}, {"targets": ["NEW"]}]).encode()
-    with prometheus_with(text, tmp_path) as url, server(targets) as (address, _):
+    known = as_json({"UP": diagnosis_data(diagnose(generated(1))), "NEW": {}})
+    with prometheus_with(text, tmp_path) as url, server(json.dumps(known).encode()) as (address, _):
         found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {})["servers"]
-        with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1/targets: "):
+        with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1/diagnosis: "):
             TOOLS["servers"].call(Sources(url, "http://127.0.0.1:1"), {})
+        alone = TOOLS["servers"].call(Sources("http://127.0.0.1:1", f"http://{address}"), {})
+    assert {each["server"]: each["diagnosis"] for each in alone["servers"]} == {
+        "UP": known["UP"]["word"],
+        "NEW": None,
+    }
+    assert len(alone["notes"]) == 1 and "127.0.0.1:1" in alone["notes"][0]
     assert [(each["server"], each["scraped"], each["version"], each["source"]) for each in found] == [
+        ("UP", "up", "16.0 SP04", "prometheus and exporter"),
         ("DOWN", "down", None, "prometheus"),
         ("GONE", "no data", None, "prometheus"),
-        ("UP", "up", "16.0 SP04", "prometheus and exporter"),
         ("NEW", "no data", None, "exporter"),
     ]

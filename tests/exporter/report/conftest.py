@@ -69,9 +69,15 @@ def morning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
 
 
 def bare(lines: list[str]) -> list[str]:
-    """A server's samples as those of BARE, of which little is recorded."""
+    """A server's samples as those of BARE, of which little is recorded, and which its exporter cannot judge."""
     absent = re.compile(
-        r"(ase:spinlock|ase_spinlock|ase:cpu_spinning|ase:f|ALERTS|ase_change|ase_info|ase_con)"
+        r"(ase:spinlock|ase_spinlock|ase:cpu_spinning|ase:f|ALERTS|ase_change|ase_info|ase_con|ase_diagnosis)"
     )
-    kept = (line for line in lines if not absent.match(line))
+    kept = [line for line in lines if not absent.match(line)]
+    for at in [line.split()[-1] for line in lines if line.startswith("ase_up{")]:
+        labels = f'job="ase",instance="{SERVER}",finding="not_known",word="NOT KNOWN"'
+        kept += [
+            f"ase_diagnosis_rank{{{labels}}} -1 {at}",
+            f'ase_diagnosis_first_info{{{labels},kind="",subject=""}} 1 {at}',
+        ]
     return [line.replace(f'instance="{SERVER}"', f'instance="{BARE}"') for line in kept]

@@ -10,7 +10,7 @@ from tests.needs import needs_prometheus
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.report.diagnosing import found_by_span
 
-RANK, FIRST = "ase:diagnosis_finding:rank", "ase:diagnosis_first:rank"
+RANK, FIRST = "ase_diagnosis_rank", "ase_diagnosis_first_info"
 START = time.time() // 60 * 60 - 131 * 60
 
 

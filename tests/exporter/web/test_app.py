@@ -129,3 +129,15 @@ def test_each_server_leads_to_its_changes_and_dashboard() -> None:
 
 def test_health_and_readiness(client: TestClient) -> None:
     assert (client.get("/-/ready").text, client.get("/-/healthy").text) == ("ready\n", "healthy\n")
+
+
+def test_what_is_wrong_with_each_target_is_on_the_page_and_in_json(client: TestClient) -> None:
+    client.get("/probe?target=ONE")
+    found = client.get("/diagnosis").json()
+    assert found.keys() == {"ONE", "TWO"}
+    assert (found["ONE"]["state"], found["ONE"]["word"], found["ONE"]["level"]) == ("down", "DOWN", "bad")
+    assert found["ONE"]["causes"][0]["finding"] == "down" and found["ONE"]["at"].endswith("Z")
+    one = client.get("/diagnosis?target=ONE").json()
+    assert one == {"ONE": found["ONE"]}
+    assert client.get("/diagnosis?target=THREE").status_code == 404
+    assert ">DOWN</span>" in client.get("/").text

@@ -9,9 +9,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from tests.exporter.diagnosis.states import generated
 from tests.exporter.sessions.test_incidents import Server, at_once
 from tests.exporter.web.test_session_routes import EVIL, RUNNING, SNAPSHOT
 
+from ase_exporter.diagnosis.diagnose import diagnose, unreachable
+from ase_exporter.diagnosis.measures import NO_READINGS
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.web.incident_keeper import IncidentKeeper
 from ase_exporter.web.incident_routes import IncidentHandlers
@@ -113,3 +116,22 @@ def test_a_page_shows_one_without_text_of_statements(client: TestClient, tmp_pat
     (tmp_path / FOLDER / f"{name}.json").write_text('{"active": 1}')
     for bad in (name, "../secret"):
         assert client.get(f"/incidents?id={bad}").status_code == 404
+
+
+def test_something_bad_that_begins_is_kept_with_what_to_do(client: TestClient, exporter: Exporter) -> None:
+    """No Prometheus asks for it. What lasts is kept once, and what is not bad never."""
+    seeds = map(generated, range(200))
+    spins = next(
+        found for found in map(diagnose, seeds) if found.state == "spinning" and found.level == "bad"
+    )
+    well = next(found for found in map(diagnose, map(generated, range(200))) if found.level == "good")
+    keeper = exporter.keeper
+    assert keeper and client.portal
+    for found in (well, spins, spins, well):
+        client.portal.call(keeper.note, "ONE", found)
+    client.portal.call(keeper.note, "TWO", unreachable(NO_READINGS, "refused"))
+    client.portal.call(keeper.finished)
+    (kept,) = client.get("/incidents?format=json").json()
+    assert (kept["target"], kept["finding"]) == ("ONE", "SPINS")
+    page = client.get(f"/incidents?id={kept['id']}").text
+    assert "do not add engines" in page and "Time account: " in page

@@ -1,0 +1,106 @@
+"""What is usual on a server: the medians of what its diagnoses of the last day had, kept across restarts."""
+
+import logging
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from statistics import median
+from urllib.parse import quote
+
+import msgspec
+
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import NO_BASELINE, Baseline, Diagnosis, baseline_of
+from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_bytes, write_bytes
+from ase_exporter.untrusted.entry import load_json
+
+log = logging.getLogger(__name__)
+
+DIRECTORY = "usual"
+# Seconds: between two moments that are kept, for how long they are, and how old one is before it counts, so that
+# what began a few minutes ago is not usual yet.
+SPACING, KEPT, RECENT = 300.0, 86400.0, 900.0
+# Moments without which nothing is called usual.
+MIN_MOMENTS = 6
+# Characters of a file's name; file systems allow 255 bytes.
+_MAX_NAME = 200
+
+
+class Moment(msgspec.Struct, frozen=True, array_like=True):
+    """at: Unix time. measures, shares: as those of a baseline."""
+
+    at: float
+    measures: dict[str, float]
+    shares: dict[str, float]
+
+
+class Usual:
+    """What is usual on one target. For one thread at a time.
+
+    directory: the state directory, None to keep nothing.
+    """
+
+    def __init__(self, target: str, directory: Path | None) -> None:
+        self._target = target
+        self._path = None
+        if directory:
+            self._path = directory / DIRECTORY / f"{quote(target, safe=':')[:_MAX_NAME]}.json"
+        self._moments: list[Moment] = self._read()
+        self._baseline: Baseline | None = None
+
+    def note(self, at: float, found: Diagnosis) -> None:
+        """Keep the moment of a diagnosis at a Unix time, if one is due."""
+        # After the clock went back, moments lie ahead: they would never become old.
+        ahead = [each for each in self._moments if each.at > at]
+        if self._moments and not ahead and at - self._moments[-1].at < SPACING:
+            return
+        usual = baseline_of(found)
+        compared = {name: value for name, value in usual.measures.items() if name in _compared()}
+        kept = [each for each in self._moments if at - KEPT <= each.at <= at]
+        self._moments = [*kept, Moment(at, compared, dict(usual.shares))]
+        self._baseline = None
+        self._write()
+
+    def baseline(self, at: float) -> Baseline:
+        """What was usual until a while before a Unix time."""
+        if self._baseline is None:
+            self._baseline = _medians([each for each in self._moments if each.at <= at - RECENT])
+        return self._baseline
+
+    def _read(self) -> list[Moment]:
+        if self._path is None:
+            return []
+        try:
+            return msgspec.convert(load_json(read_bytes(self._path)), list[Moment])
+        except FileNotFoundError:
+            return []
+        except (OSError, UserError, ValueError) as error:
+            log.warning("target %s: what is usual begins anew: %s", self._target, error)
+            return []
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        try:
+            self._path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+            write_bytes(self._path, msgspec.json.encode(self._moments))
+        except OSError as error:
+            log.warning("target %s: what is usual is not kept: %s", self._target, error)
+
+
+def _medians(moments: Sequence[Moment]) -> Baseline:
+    if len(moments) < MIN_MOMENTS:
+        return NO_BASELINE
+
+    def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
+        names = dict.fromkeys(name for each in found for name in each)
+        return {name: median(each[name] for each in found if name in each) for name in names}
+
+    return Baseline(medians([each.measures for each in moments]), medians([each.shares for each in moments]))
+
+
+@cache
+def _compared() -> frozenset[str]:
+    """The measures that are compared with what is usual."""
+    return frozenset(each.grown for each in catalogue().measures.values() if each.grown)

@@ -1,0 +1,83 @@
+"""Judges a target of `serve` after each scrape, by the last minute or more of what its own scrapes have read."""
+
+from functools import cache
+from pathlib import Path
+
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import BLOCKED, STARTING, diagnose, unreachable
+from ase_exporter.diagnosis.provenance import collector_of
+from ase_exporter.diagnosis.usual import Usual
+from ase_exporter.metrics.declared import OWN
+from ase_exporter.readings.samples import Sample, Tracker
+from ase_exporter.scraping.result import ScrapeResult
+
+# Seconds: rates are over a minute at least, whoever scrapes how often, and few readings are kept for them.
+WINDOW, SPACING = 60.0, 30.0
+# After a longer time without a scrape, what was read before says nothing of now.
+MAX_GAP = 600.0
+
+
+class TargetWatch:
+    """The judge of one target, for its thread alone.
+
+    module: its own; scrapes of others have counters of their own and are not judged. state_directory: where what is
+    usual is kept, None for nowhere.
+    """
+
+    def __init__(
+        self, target: str, module: str, state_directory: Path | None, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._target, self._module = target, module
+        self._clock = clock
+        self._tracker = Tracker(WINDOW, SPACING, _judged_metrics())
+        self._usual = Usual(target, state_directory)
+        self._last = 0.0
+
+    def judge(self, result: ScrapeResult) -> None:
+        """Set the diagnosis of a scrape that has ended, if it read all that the target's own module has."""
+        if not result.request.is_whole or result.request.module not in ("", self._module):
+            return
+        now = self._clock.monotonic()
+        if result.summary.error or not result.summary.up or now - self._last > MAX_GAP:
+            self._tracker.forget()
+        self._last = now
+        if not result.summary.up:
+            result.diagnosis = unreachable(self._sample(result), result.summary.error or "no answer in time")
+            return
+        if not result.summary.error:
+            self._note(result)
+        found = diagnose(self._sample(result), self._usual.baseline(self._clock.time()))
+        if found.state != STARTING and not result.summary.error:
+            self._usual.note(self._clock.time(), found)
+        result.diagnosis = found
+
+    def _note(self, result: ScrapeResult) -> None:
+        self._tracker.note(self._last, {**result.collected, "": [OWN.value("ase_up", 1.0)]}, result.failed)
+
+    def _sample(self, result: ScrapeResult) -> Sample:
+        read = {*result.outcomes, *result.unavailable, ""}
+        return Sample(
+            target=self._target,
+            at=self._clock.time(),
+            monotonic=self._last,
+            interval=0.0,
+            error=result.summary.error,
+            version=result.summary.version,
+            series=self._tracker.series(),
+            missing=result.missing,
+            off=_judged_collectors() - read,
+            facts=result.facts,
+        )
+
+
+@cache
+def _judged_collectors() -> frozenset[str]:
+    return frozenset(map(collector_of, _judged_metrics()))
+
+
+@cache
+def _judged_metrics() -> frozenset[str]:
+    """The metrics that the diagnosis reads."""
+    selections = (each for measure in catalogue().measures.values() for each in measure.selections)
+    return frozenset(each.metric for each in selections) | {BLOCKED, "ase_wait_seconds_total"}
