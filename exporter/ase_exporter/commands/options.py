@@ -16,6 +16,7 @@ from rich.progress import Progress
 
 from ase_exporter import config
 from ase_exporter.config import Auth, Config, Target
+from ase_exporter.config.interfaces import UnknownServerError
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.untrusted.terminal import PlainConsole
 
@@ -134,13 +135,13 @@ def named_target(loaded: Config, name: str) -> Target:
             return candidate
     try:
         target, where = config.server_target(name)
-    except UserError as error:
-        if not loaded.targets or ":" in name:
+    except UnknownServerError:
+        if not loaded.targets:
             raise
         names = ", ".join(target.name for target in loaded.targets[:_MAX_NAMES])
         more = ", …" if len(loaded.targets) > _MAX_NAMES else ""
         raise UserError(
-            f"--target: {name}: no such target in the configuration; it has {names}{more}; {error}"
+            f"--target: {name}: no such target in the configuration; it has {names}{more}"
         ) from None
     if where:
         print(f"ase-exporter: {name}: {target.host}:{target.port} ({where})", file=sys.stderr)

@@ -16,6 +16,10 @@ _CONNECT_SECONDS = 2.0
 _TLI = re.compile(r"(?:\\x|0x)?(?:0002|0200)([0-9a-f]{4})([0-9a-f]{8})(?:[0-9a-f]{2})*", re.IGNORECASE)
 
 
+class UnknownServerError(UserError):
+    """No file has the server, and all files could be read."""
+
+
 class Address(NamedTuple):
     """What a client may connect to. line: where it is in the file. ssl: the entry asks for TLS."""
 
@@ -64,7 +68,8 @@ def find_server(
             return found.host, found.port, f"{file}, line {found.line}{ssl}"
     where = f"it is not in {', '.join(read)}" if read else "there is no interfaces file ($SYBASE is not set)"
     where = "; ".join([*unread, where if read or not unread else "no other file has it"])
-    raise UserError(f"-S {name}: {where}; expected the name of a server, or HOST:PORT")
+    unknown = UserError if unread else UnknownServerError
+    raise unknown(f"-S {name}: {where}; expected the name of a server, or HOST:PORT")
 
 
 def interfaces_files(environment: Mapping[str, str]) -> Iterator[Path]:
