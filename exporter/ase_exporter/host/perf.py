@@ -26,8 +26,10 @@ _RESTART_SECONDS = 60.0
 _EXIT_SECONDS = 2.0
 _MAX_MESSAGE_LINES = 20
 
-_PMU_EVENT = re.compile(r"(\w+)/([^/]*)/(\w*)")
-_SYNTAX_ERROR = re.compile(r"event syntax error: '([^']*)'")
+_PMU_EVENT = re.compile(r"([\w.-]+)/([^/]*)/(\w*)")
+# An expression of an event has commas, which perf does not quote.
+_COUNT = re.compile(r"\s*([\d.]+),([^,]*),([^,]*),([\w.-]+/[^/]*/\w*|'[^']*'|[^,]*),(\d*),([\d.]*)(?:,.*)?")
+_SYNTAX_ERROR = re.compile(r"(?:event syntax error|invalid or unsupported event): '([^']*)'")
 _DENIED = ("Access to performance monitoring", "You may not have permission", "Operation not permitted")
 _MISSING = ("not found for kernel", "is not installed", "exec: perf")
 _NO_TRACING = ("can't access trace events", "No permissions to read")
@@ -37,6 +39,7 @@ _HINTS = {
     "paranoid": "sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON (CAP_SYS_ADMIN before 5.8)",
     "not_supported": "this CPU, or the virtual machine around it, does not count the event",
     "not_counted": "the event got no counter in the last interval; count fewer events",
+    "not_printed": "perf prints no line of that name; give the event a name: cpu/event=0x1,name=mine/",
     "unknown_event": "perf does not know the event on this kernel and CPU; see perf list",
     "no_events": "no event is left to count",
     "silent": "perf gave no interval in time and was ended",
@@ -76,10 +79,9 @@ def parse_count(line: str) -> EventCount | None:
 
     Fields: time, value, unit, event, runtime in ns, percent running, two fields of a derived metric.
     """
-    fields = line.strip().split(",")
-    if len(fields) < 6:
+    if not (match := _COUNT.fullmatch(line.rstrip())):
         return None
-    time, value, unit, event, _, percent = fields[:6]
+    time, value, unit, event, _, percent = match.groups()
     try:
         if value.startswith("<not "):
             reason = "not_supported" if value == "<not supported>" else "not_counted"
@@ -113,12 +115,28 @@ def explain(messages: str, paranoid: int | None) -> PerfProblem:
 
 @dataclass(slots=True)
 class EventTally:
-    """Counts of one event. total never decreases; running: share of the last interval with a counter."""
+    """Counts of one event. total never decreases; running: share of the last interval with a counter.
+
+    pmus: the units that counted it in the interval that ended at `time`: one for each kind of core.
+    """
 
     total: float = 0.0
     running: float = 0.0
     counting: bool = False
     problem: PerfProblem | None = None
+    pmus: int = 0
+    time: float | None = None
+
+    def add(self, count: EventCount) -> None:
+        """Add what one unit counted; those of one interval are summed, and one that counts is enough."""
+        if count.time != self.time:
+            self.time, self.pmus, self.running, self.counting = count.time, 0, 0.0, False
+        if count.value is not None:
+            self.pmus += 1
+            self.running += (count.running - self.running) / self.pmus
+            self.total += count.value
+            self.counting = True
+        self.problem = problem(count.reason) if count.reason and not self.counting else None
 
 
 class PerfCollector:
@@ -167,7 +185,7 @@ class PerfCollector:
     def _families(self) -> Iterator[Family]:
         events: dict[tuple[str, ...], dict[str, float]] = {}
         for name, tally in self.tallies.items():
-            counted = {"total": tally.total, "running": tally.running}
+            counted = {"total": tally.total, "running": tally.running, "pmus": tally.pmus}
             events[name,] = {
                 "counting": tally.counting,
                 **(counted if tally.counting or tally.total else {}),
@@ -255,41 +273,45 @@ class PerfCollector:
                 if (count := parse_count(text)) is None:
                     messages.append(text)
                 else:
-                    self._add(count, count.time - previous)
+                    self._add(count, previous)
                     previous = count.time
         return False
 
-    def _add(self, count: EventCount, seconds: float) -> None:
-        """Add an event's count. seconds: since the last line, which is 0 within an interval."""
-        name = self._printed.get(count.event) or self._printed.get(count.event.rpartition(":")[0])
+    def _add(self, count: EventCount, previous: float) -> None:
+        """Add an event's count. previous: the time of the line before, which is the same within an interval."""
+        name = next((self._printed[each] for each in _names(count.event) if each in self._printed), None)
         with self.changed:
-            if seconds:
-                self.counted_seconds += seconds
+            if count.time != previous:
+                self.counted_seconds += count.time - previous
                 self.last_interval = time.monotonic()
                 self.problem = None
-            # perf prints some expressions under another name.
+                missing = [
+                    each for each in self.tallies.values() if each.time != previous and not each.problem
+                ]
+                for tally in missing if previous else ():
+                    tally.problem, tally.counting = problem("not_printed"), False
             if name is not None:
-                tally = self.tallies[name]
-                tally.counting = count.value is not None
-                tally.running = count.running
-                tally.total += count.value or 0.0
-                tally.problem = None if count.reason is None else problem(count.reason)
+                self.tallies[name].add(count)
             self.changed.notify_all()
 
     def _report(self, found: PerfProblem) -> None:
         with self.changed:
             self.problem = found
             for tally in self.tallies.values():
-                tally.counting = False
-                tally.running = 0.0
+                tally.counting, tally.running, tally.time = False, 0.0, None
             self.changed.notify_all()
 
     def _drop_rejected(self, messages: str) -> bool:
         """Remove the event that perf rejected; return False if the messages name no known event."""
         expression, why = rejected_event(messages) or ("", None)
-        name = next((name for name, own in self._expressions.items() if own == expression), None)
-        if name is None:
+        # perf replaces the start and the end of long ones by dots.
+        part = expression.strip(".")
+        own = [name for name, text in self._expressions.items() if text == expression] or [
+            name for name, text in self._expressions.items() if part and part in text
+        ]
+        if len(own) != 1:
             return False
+        (name,) = own
         del self._expressions[name]
         with self.changed:
             self.tallies[name].problem = why
@@ -332,8 +354,20 @@ def _named(event: str, expression: str) -> str:
 
 def _printed(expression: str) -> str:
     """Return the name that perf prints for an event: its `name=` if it has one."""
-    named = re.search(r"[/,]name=([^,/]*)", expression)
-    return named[1] if named else expression
+    named = re.search(r"(?:^|[/,])name=([^,/]*)", expression)
+    return (named[1] if named else expression).strip("'\"")
+
+
+def _names(printed: str) -> Iterator[str]:
+    """What an event may be called by us that perf prints so: with modifiers, quotes, and the unit that counts it.
+
+    perf names the unit where there are several, as with two kinds of cores (cpu_core/cycles/), and on others than x86
+    (armv8_pmuv3_0/cycles/).
+    """
+    text = printed.strip("'\"")
+    unit = _PMU_EVENT.fullmatch(text)
+    for name in (text, _printed(unit[2]) if unit else _printed(text)):
+        yield from (name, name.rpartition(":")[0])
 
 
 def _close_pipe(process: subprocess.Popen[bytes]) -> None:

@@ -18,7 +18,7 @@ from tests.exporter.host.perf_stand_in import StandIn, wait
 from ase_exporter.assets import load_yaml
 from ase_exporter.config.host import Perf
 from ase_exporter.host import perf
-from ase_exporter.host.perf import PerfCollector, choose_profile
+from ase_exporter.host.perf import PerfCollector, choose_profile, parse_count
 
 CASES = load_yaml(Path(__file__).with_name("perf.yaml").read_text())
 BROADWELL = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nmodel name : Xeon\n"
@@ -55,10 +55,63 @@ def test_what_perf_prints_becomes_counts_and_reasons(
         collector, lambda perf: bool(perf.problem) if until == "problem" else perf.tallies[until].counting
     )
     assert {name: seen.get(name) for name in case["values"]} == case["values"]
-    assert reasons(seen) == case.get("reasons", {})
+    found = {event: why for event, why in reasons(seen).items() if why != "not_printed"}
+    assert found == case.get("reasons", {})
+    # The scripts print few of the events.
+    unprinted = reasons(seen).keys() - found.keys()
+    assert unprinted == set(case.get("not_printed", unprinted))
     assert "problem" not in case or re.search(case["problem"], problem(seen))
     refused = [event for event, reason in reasons(seen).items() if reason == "unknown_event"]
     assert not {*refused} & {*(stand_in.root / "arguments").read_text().split("\n")}
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "cycles",
+        "cycles:u",
+        "cycles:ukH",
+        "cpu/cycles/",
+        "cpu/cycles/u",
+        "cpu_core/cycles/",
+        "cpu_atom/cycles/u",
+        "armv8_pmuv3_0/cycles/",
+        "armv8_cortex_a76/cycles/",
+        "apple_firestorm_pmu/cycles/",
+        "cpu-core.1/cycles/",
+        "'cycles'",
+        "cpu/event=0x76,name=cycles/",
+        "cpu/event=0x76,umask=0x1,name='cycles'/",
+        "cpu/name=cycles,event=0x76/u",
+        "name='cycles'",
+    ],
+)
+def test_an_event_is_known_by_any_name_that_perf_prints(printed: str) -> None:
+    count = parse_count(f"     1.001140372,66026060,,{printed},1000000,99.93,,")
+    assert count is not None
+    assert (count.event, count.value) == (printed, 66026060)
+    collector = PerfCollector(Perf(binary="perf"), "/proc", "/sys")
+    collector._add(count, 0.0)
+    assert collector.tallies["cycles"].total == 66026060
+
+
+@pytest.mark.parametrize(
+    "own", ["cpu/event=0x1/", "cpu/event=0x1,name=mine/", "cpu/event=0x1,name='mine'/u", "mine"]
+)
+@pytest.mark.parametrize("printed", ["mine", "'mine'", "mine:u", "cpu_core/mine/", "armv8_pmuv3/mine/"])
+def test_events_of_the_configuration_are_known_too(own: str, printed: str) -> None:
+    collector = PerfCollector(Perf(events={"mine": own}), "/proc", "/sys")
+    count = parse_count(f"1.0,5,,{printed},1,100.00,,")
+    assert count is not None
+    collector._add(count, 0.0)
+    assert collector.tallies["mine"].total == 5
+
+
+@pytest.mark.parametrize(
+    "line", ["", "Error:", "a,b,c,d,e,f", "1.0,5,,cycles", "# started on Mon, Nov 2, 2026,,,,"]
+)
+def test_other_lines_are_messages(line: str) -> None:
+    assert parse_count(line) is None
 
 
 def test_a_missing_perf_is_reported(tmp_path: Path) -> None:
