@@ -90,7 +90,7 @@ class RowMapper:
         self._identity = frozenset(self._key_indexes).union(
             *(group.labels.indexes for group in self._groups.values())
         )
-        self._last_rows: tuple[int, list[list[Any]]] | None = None
+        self._last_rows: tuple[int, list[Sequence[Any]]] | None = None
         self._types = dict.fromkeys(self._ranked_by, _NUMBERS)
         for group in self._groups.values():
             for value in (*group.counters, *group.gauges):
@@ -148,7 +148,7 @@ class RowMapper:
             return {}
         unknown = [None] * len(table)
 
-        def cells(column: str) -> list[Any]:
+        def cells(column: str) -> Sequence[Any]:
             return table.columns[self._indexes[column]] if column in self._indexes else unknown
 
         instances = cells("InstanceID") if self._by_instance else unknown
@@ -249,8 +249,10 @@ class RowMapper:
                 owners, numbers = rows.series_numbers(totals)
                 totals.add(owners, deltas)
         found: defaultdict[str, list[ColumnValues]] = defaultdict(list)
-        for value, column, counted_so_far in zip(group.counters, columns, totals.totals, strict=True):
-            each = value.scaled([counted_so_far[number] for number in numbers])
+        for value, column, counted_so_far in zip(
+            group.counters, columns, totals.totals_of(numbers), strict=True
+        ):
+            each = value.scaled(counted_so_far)
             if None in column:
                 pairs = zip(label_values, column, strict=True)
                 known = {labels for labels, cell in pairs if cell is not None}
@@ -320,7 +322,7 @@ def _keys(rows: Columns, indexes: Sequence[int]) -> list[Key]:
     return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
 
 
-def _column(table: Columns, value: ValueSource) -> list[Any]:
+def _column(table: Columns, value: ValueSource) -> Sequence[Any]:
     """The column of a value; 1 per row if it counts rows."""
     return [1] * len(table) if value.column is None else table.columns[value.column]
 
@@ -332,7 +334,7 @@ def _plain_number(cell: Any) -> Any:
     return int(cell) if cell == cell.to_integral_value() else float(cell)
 
 
-def _possible(column: list[Any]) -> list[Any]:
+def _possible(column: Sequence[Any]) -> list[Any]:
     """A column of numbers with NULL in place of NaN and of those that no counter reaches."""
     return [cell if cell is not None and abs(cell) < _MAX_NUMBER else None for cell in column]
 

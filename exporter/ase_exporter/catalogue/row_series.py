@@ -45,10 +45,12 @@ class RowSeries:
         if cached is None or cached[:2] != (totals, totals.renumbered):
             of_keys = [totals.series(labels) for labels in self.per_key(self.label_values)]
             of_series = [totals.series(labels) for labels in self.series]
+            if of_series == of_keys:
+                of_series = of_keys
             cached = self._numbers = (totals, totals.renumbered, of_keys, of_series)
         return cached[2:]
 
-    def per_key(self, cells: list[T]) -> list[T]:
+    def per_key(self, cells: Sequence[T]) -> Sequence[T]:
         """The cell of each key's first row. cells: one per row."""
         return cells if self.first_rows is None else [cells[row] for row in self.first_rows]
 
@@ -74,7 +76,7 @@ class RowSeries:
                 labelled[position] = self.label_values[position]
         return labelled
 
-    def summed_by_key(self, columns: Sequence[list[Raw | None]]) -> list[list[Raw | None]]:
+    def summed_by_key(self, columns: Sequence[Sequence[Raw | None]]) -> list[list[Raw | None]]:
         """The columns with one row per key: rows that nothing tells apart are summed."""
         positions = self.positions
         summed: list[list[Raw | None]] = []
@@ -140,13 +142,13 @@ class ValueSource:
             folded[labels] = fold(folded[labels], cell) if labels in folded else cell
         return list(zip(folded, self.scaled(list(folded.values())), strict=True))
 
-    def is_known(self, column: list[Any]) -> bool:
+    def is_known(self, column: Sequence[Any]) -> bool:
         """Whether every row has a value that can be exposed as it is."""
         if self.timestamp or None in column:
             return False
         return not (self.no_negatives and negative(column))
 
-    def scaled(self, values: list[Raw]) -> list[Raw]:
+    def scaled(self, values: Sequence[Raw]) -> Sequence[Raw]:
         """Values in base units."""
         factor = self.factor
         return values if factor == 1 else [float(value) * factor for value in values]
@@ -159,7 +161,7 @@ class ColumnValues(NamedTuple):
     """
 
     by: ByLabel | None
-    values: list[Any]
+    values: Sequence[Any]
     whole: bool = True
 
 
@@ -167,7 +169,10 @@ def samples_of(columns: Sequence[ColumnValues], texts: SeriesTexts) -> list[Samp
     """The samples of a metric. texts: of its series."""
     if all(column.whole for column in columns):
         labels = texts.labels(tuple([column.by for column in columns]))
-        return LastingSamples(labels, [value for column in columns for value in column.values])
+        values = columns[0].values
+        if len(columns) > 1:
+            values = [value for column in columns for value in column.values]
+        return LastingSamples(labels, values)
     samples: list[Sample] = []
     for by, values, whole in columns:
         if whole:

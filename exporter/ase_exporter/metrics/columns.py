@@ -13,14 +13,14 @@ Row = Sequence[Any]
 class Columns:
     """One result set. columns: in select order, NULL as None. length: number of rows."""
 
-    columns: Sequence[list[Any]]
+    columns: Sequence[Sequence[Any]]
     length: int
 
     @classmethod
     def of_rows(cls, rows: Iterable[Row], width: int) -> "Columns":
         """Columns from rows of `width` cells."""
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        return cls(columns or [[] for _ in range(width)], len(columns[0]) if columns else 0)
+        columns = list(zip(*rows, strict=True))
+        return cls(columns or [()] * width, len(columns[0]) if columns else 0)
 
     def __len__(self) -> int:
         return self.length
@@ -41,24 +41,24 @@ def column_names(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple([column[0] for column in description])
 
 
-def row_at(columns: Sequence[list[Any]], index: int) -> tuple[Any, ...]:
+def row_at(columns: Sequence[Sequence[Any]], index: int) -> tuple[Any, ...]:
     """One row."""
     return tuple([column[index] for column in columns])
 
 
-def filled(column: list[Any], previous: list[Any]) -> list[Any]:
+def filled(column: Sequence[Any], previous: Sequence[Any]) -> list[Any]:
     """A column with the previous values in place of NULL."""
     if None not in column:
-        return column
+        return list(column)
     return [value if value is not None else old for value, old in zip(column, previous, strict=True)]
 
 
-def minus(column: list[Any], previous: list[Any]) -> list[Any]:
+def minus(column: Sequence[Any], previous: Sequence[Any]) -> list[Any]:
     """The difference, row by row."""
     return list(map(sub, column, previous))
 
 
-def negative(column: list[Any]) -> list[int]:
+def negative(column: Sequence[Any]) -> list[int]:
     """The indexes of values below zero."""
     if not column or min(column) >= 0:
         return []

@@ -34,7 +34,7 @@ and a fall of raw values:
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import sub
+from operator import add, sub
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -207,6 +207,8 @@ class TableCounters(
         self._series = {labels: number for number, labels in enumerate(self.labels)}
         # The series number of each row at the last `add`.
         self._owners: Sequence[int] = ()
+        # Whether each series then had one row, in the order of the rows.
+        self._one_each = True
         # Of `epochs` when the marks were taken; the instances whose counters were cleared since the last reading.
         self._version = -1
         self._cleared: set[Instance] = set()
@@ -243,7 +245,7 @@ class TableCounters(
     def growth(
         self,
         keys: Sequence[Key],
-        columns: Sequence[list[Raw | None]],
+        columns: Sequence[Sequence[Raw | None]],
         now: float,
         generations: Sequence[Key] | None = None,
         *,
@@ -307,9 +309,21 @@ class TableCounters(
             self._store.news += owners != self._owners
             self.note_owners()
             self._owners = owners
-        for totals, growth in zip(self.totals, deltas, strict=True):
-            for owner, delta in zip(owners, growth, strict=True):
-                totals[owner] += delta
+            self._one_each = owners == list(range(len(owners)))
+        for at, (totals, growth) in enumerate(zip(self.totals, deltas, strict=True)):
+            if self._one_each and len(totals) == len(owners):
+                self.totals[at] = list(map(add, totals, growth))
+            elif len(totals) == 1:
+                totals[0] += sum(growth)
+            else:
+                for owner, delta in zip(owners, growth, strict=True):
+                    totals[owner] += delta
+
+    def totals_of(self, series: Sequence[int]) -> list[Column]:
+        """The totals of these series, by column."""
+        if series is self._owners and self._one_each and len(series) == len(self.labels):
+            return [totals.copy() for totals in self.totals]
+        return [[totals[number] for number in series] for totals in self.totals]
 
     def known_series(self) -> list[tuple[Any, int]]:
         """Labels and number of every series."""
@@ -351,7 +365,7 @@ class TableCounters(
     def _goes_on(
         self,
         keys: Sequence[Key],
-        columns: Sequence[list[Raw | None]],
+        columns: Sequence[Sequence[Raw | None]],
         before: list[Column],
         generations: Sequence[Key] | None,
     ) -> bool:
@@ -439,13 +453,13 @@ class TableCounters(
         return before
 
     def _note_holes(
-        self, keys: Sequence[Key], columns: Sequence[list[Raw | None]], rows: Iterable[int]
+        self, keys: Sequence[Key], columns: Sequence[Sequence[Raw | None]], rows: Iterable[int]
     ) -> None:
         for at, column in enumerate(columns):
             self.holes |= {(keys[index], at) for index in rows if column[index] is None}
 
     def _without_holes(
-        self, keys: Sequence[Key], before: list[Column], columns: Sequence[list[Raw | None]]
+        self, keys: Sequence[Key], before: list[Column], columns: Sequence[Sequence[Raw | None]]
     ) -> list[Column]:
         """The values from which growth is counted: a cell that was unknown at the base starts at what it has now."""
         before = [column.copy() for column in before]
@@ -461,7 +475,7 @@ class TableCounters(
         keys: Sequence[Key],
         before: list[Column],
         whole: list[Column],
-        columns: Sequence[list[Raw | None]],
+        columns: Sequence[Sequence[Raw | None]],
     ) -> list[Column]:
         """The values from which growth is counted, after restarts, re-bases and clears since the last reading."""
         self._cleared.clear()

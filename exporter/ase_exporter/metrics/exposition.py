@@ -2,25 +2,24 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from math import isfinite
 
-from ase_exporter.metrics.families import Family, LastingSamples
+from ase_exporter.metrics.families import Family, LastingSamples, SeriesLabels
 
 _SPECIAL = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 def render_text(families: Iterable[Family]) -> str:
     """The text as a string."""
-    return render_bytes(families).decode()
+    parts: list[str] = []
+    for family in families:
+        parts += _head(family.name, family.kind, family.help), _lines(family)
+    return "".join(parts)
 
 
 def render_bytes(families: Iterable[Family]) -> bytes:
     """The text in UTF-8, as an HTTP response carries it."""
-    parts: list[bytes] = []
-    for family in families:
-        parts.append(_head(family.name, family.kind, family.help))
-        # Joined family by family: join() needs eighty bytes of memory for every part.
-        parts.append(b"".join(_lines(family)))
-    return b"".join(parts)
+    return render_text(families).encode()
 
 
 def format_number(value: float) -> str:
@@ -31,18 +30,6 @@ def format_number(value: float) -> str:
     return _SPECIAL.get(text, text)
 
 
-def format_numbers(values: list[float]) -> list[bytes]:
-    """The text of each value. Values of one type are formatted as a whole, in a third of the time."""
-    kinds = set(map(type, values))
-    if kinds == {int}:
-        return ("%d.0 " * len(values) % tuple(values)).encode().split()
-    text = repr(values)[1:-1]
-    # Neither inf nor nan.
-    if kinds == {float} and "n" not in text:
-        return text.encode().split(b", ")
-    return [format_number(value).encode() for value in values]
-
-
 def escape_label(value: str) -> str:
     """A label value with backslash, quote and newline escaped."""
     if "\\" in value or '"' in value or "\n" in value:
@@ -50,42 +37,45 @@ def escape_label(value: str) -> str:
     return value
 
 
-def _lines(family: Family) -> list[bytes]:
-    """The text of the samples: numbers at odd indexes, what is around them at even ones."""
-    samples = family.samples
-    if not isinstance(samples, LastingSamples):
-        lines = _around(family, [labels for labels, _ in samples])
-        lines[1::2] = format_numbers([value for _, value in samples])
-        return lines
-    kept, key = samples.series.rendered, (family.name, family.labels)
-    if key not in kept:
-        kept[key] = _around(family, samples.series.values)
-    lines = kept[key].copy()
-    lines[1::2] = format_numbers(samples.values)
-    return lines
+def _lines(family: Family) -> str:
+    """The text of the samples. That of many series which last is kept, and only their numbers are formatted."""
+    name, names, samples = family.name, family.labels, family.samples
+    if isinstance(samples, LastingSamples):
+        template, numbers = _formats(samples.values)
+        return _template(name, names, samples.series, template) % tuple(numbers)
+    lines = [f"{_start(name, names, tuple(labels))}{format_number(value)}\n" for labels, value in samples]
+    return "".join(lines)
 
 
-def _around(family: Family, label_values: Sequence[Sequence[str]]) -> list[bytes]:
-    starts = [_start(family.name, family.labels, tuple(values)) for values in label_values]
-    around = [b""] * (2 * len(starts) + 1)
-    if starts:
-        around[:-1:2] = starts
-        around[0] = starts[0][1:]
-        around[-1] = b"\n"
-    return around
+def _formats(values: Sequence[float]) -> tuple[str, Iterable[float | str]]:
+    """A format that suits all values, and what it is applied to."""
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return "%d.0", values
+    if kinds == {float} and all(map(isfinite, values)):
+        return "%r", values
+    return "%s", map(format_number, values)
+
+
+def _template(name: str, names: tuple[str, ...], series: SeriesLabels, number: str) -> str:
+    """The text of all samples with a format in place of each number."""
+    key = name, names, number
+    if key not in series.templates:
+        starts = [_start(name, names, tuple(labels)).replace("%", "%%") for labels in series.values]
+        series.templates[key] = "".join([f"{start}{number}\n" for start in starts])
+    return series.templates[key]
 
 
 # Shared by all targets of a process: most of them have the same caches, engines and collectors.
 @lru_cache(maxsize=16_384)
-def _start(name: str, labels: tuple[str, ...], values: tuple[str, ...]) -> bytes:
-    """The text of a sample up to its number, with the end of the line before."""
-    pairs = [f'{label}="{escape_label(value)}"' for label, value in zip(labels, values, strict=True)]
-    block = f"{{{','.join(pairs)}}}" if pairs else ""
-    return f"\n{name}{block} ".encode()
+def _start(name: str, names: tuple[str, ...], values: tuple[str, ...]) -> str:
+    """The text of a sample up to its number."""
+    pairs = [f'{label}="{escape_label(value)}"' for label, value in zip(names, values, strict=True)]
+    return f"{name}{{{','.join(pairs)}}} " if pairs else f"{name} "
 
 
 @lru_cache(maxsize=2048)
-def _head(name: str, kind: str, text: str) -> bytes:
+def _head(name: str, kind: str, text: str) -> str:
     kind = "untyped" if kind == "unknown" else kind
     text = text.replace("\\", r"\\").replace("\n", r"\n")
-    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n".encode()
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"

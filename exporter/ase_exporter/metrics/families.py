@@ -48,11 +48,11 @@ def _check(name: str, kind: str, labels: tuple[str, ...]) -> None:
 class SeriesLabels:
     """The label values of many series, which stay the same from scrape to scrape.
 
-    rendered: a cache for `exposition`: the text around the numbers, by metric name and label names.
+    templates: a cache for `exposition`: the text of all samples, by metric name, label names and format of the numbers.
     """
 
     values: Sequence[Sequence[str]]
-    rendered: dict[tuple[str, tuple[str, ...]], list[bytes]] = field(default_factory=dict)
+    templates: dict[tuple[str, tuple[str, ...], str], str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +60,7 @@ class LastingSamples:
     """Samples of series that last: their label values, and one value for each."""
 
     series: SeriesLabels
-    values: list[float]
+    values: Sequence[float]
 
     def __len__(self) -> int:
         return len(self.series.values)
