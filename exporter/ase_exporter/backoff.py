@@ -1,4 +1,4 @@
-"""What fails is tried less and less often: a statement, a collector, a database, a target that ends its worker."""
+"""What fails is tried less and less often: a statement, a collector, a database, a target that ends the process."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -2,8 +2,9 @@
 
 import threading
 import time
+from collections.abc import Set
 
-from ase_exporter.ase.driver_socket import Address, new_sockets
+from ase_exporter.ase.driver_socket import Address, DriverSocket, new_sockets
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 
 # Seconds between two checks. With a thousand logins in progress one takes a while: at most 5 % of the time.
@@ -21,6 +22,8 @@ class LoginFloods:
         self._lock = threading.Lock()
         # Logins in progress, and whether each was ended.
         self._ended: dict[Address, bool] = {}
+        # Their sockets, once they have been found: a search looks at all descriptors of the process.
+        self._sockets: dict[Address, DriverSocket] = {}
         self._checking = False
 
     def watch(self, address: Address) -> None:
@@ -38,6 +41,7 @@ class LoginFloods:
     def release(self, address: Address) -> bool:
         """A login is over; returns whether it was ended here."""
         with self._lock:
+            self._sockets.pop(address, None)
             return self._ended.pop(address, False)
 
     def _check_after(self, seconds: float) -> None:
@@ -51,15 +55,26 @@ class LoginFloods:
             return
         started = time.monotonic()
         try:
-            for found, peer in new_sockets() if watched else ():
-                # What waits in the kernel has not been read.
-                if peer in watched and found.received() - found.waiting() > MAX_LOGIN_BYTES:
-                    with self._lock:
-                        self._ended |= {peer: True} if peer in self._ended else {}
-                    found.shut_down()
+            if watched - self._sockets.keys():
+                self._find_sockets(watched)
+            for address in watched & self._sockets.keys():
+                self._check_one(address)
         finally:
             # Even if no descriptor is left for this check.
             self._check_after(max(_CHECK_INTERVAL, (time.monotonic() - started) / _CHECK_SHARE))
+
+    def _find_sockets(self, watched: Set[Address]) -> None:
+        found = {peer: own for own, peer in new_sockets() if peer in watched}
+        with self._lock:
+            self._sockets |= {peer: own for peer, own in found.items() if peer in self._ended}
+
+    def _check_one(self, address: Address) -> None:
+        own = self._sockets.get(address)
+        # What waits in the kernel has not been read.
+        if own and own.received() - own.waiting() > MAX_LOGIN_BYTES:
+            with self._lock:
+                self._ended |= {address: True} if address in self._ended else {}
+            own.shut_down()
 
 
 # Of all logins of the process.

@@ -9,6 +9,7 @@ import codecs
 import re
 import sys
 from collections.abc import Callable
+from functools import cache, lru_cache
 
 import pyodbc
 
@@ -52,9 +53,14 @@ def python_codec(charset: str) -> str | None:
         return None
 
 
+# Values whose text is kept: names are the same in each reading, and so they are one object for all who keep them.
+_KEPT_TEXTS = 4096
+
+
+@cache
 def decoder(codec: str) -> Callable[[bytes], str]:
     r"""A function that decodes text to one line. Bytes that are invalid become `\xNN`, so that names stay different."""
-    return lambda data: one_line(data.decode(codec, "backslashreplace"))
+    return lru_cache(_KEPT_TEXTS)(lambda data: one_line(data.decode(codec, "backslashreplace")))
 
 
 def decode_wide(data: bytes) -> str:

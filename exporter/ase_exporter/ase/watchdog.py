@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import pyodbc
 
@@ -26,6 +25,30 @@ _CHECK_INTERVAL = 0.02
 _UNREADABLE = (ValueError, ArithmeticError, MemoryError)
 
 
+class _Timer:
+    """An action that is due. Its lock is held while it runs, and is no other's."""
+
+    __slots__ = ("_action", "_lock")
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action: Callable[[], None] | None = action
+        self._lock = threading.Lock()
+
+    def cancel(self) -> None:
+        """Have the action not run. Waits for its end if it does; a timer cannot cancel itself."""
+        with self._lock:
+            self._action = None
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._action is None
+
+    def run(self) -> None:
+        with self._lock:
+            if self._action:
+                self._action()
+
+
 class Watchdog:
     """Calls actions at given times of its clock unless they are cancelled before. Has one thread."""
 
@@ -33,11 +56,9 @@ class Watchdog:
         self.clock = clock
         # Called when the driver does not come back though its socket is shut down.
         self.give_up: Callable[[], None] = lambda: None
-        self._due: list[tuple[float, int]] = []
-        self._actions: dict[int, Callable[[], None]] = {}
+        self._due: list[tuple[float, int, _Timer]] = []
         self._numbers = itertools.count()
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = threading.Condition(threading.Lock())
         self._thread: threading.Thread | None = None
 
     def at(self, when: float, action: Callable[[], None]) -> Callable[[], None]:
@@ -45,18 +66,17 @@ class Watchdog:
 
         Actions must not block. An error of one is logged. Raises RuntimeError if there is no thread for the first one.
         """
-        with self._lock:
-            number = next(self._numbers)
-            self._actions[number] = action
-            heapq.heappush(self._due, (when, number))
+        timer = _Timer(action)
+        with self._changed:
+            heapq.heappush(self._due, (when, next(self._numbers), timer))
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
                 thread.start()
                 self._thread = thread
-            if self._due[0][1] == number:
+            if self._due[0][2] is timer:
                 # Only for the earliest action: waking the thread costs a scrape two context switches.
                 self._changed.notify()
-        return partial(self._cancel, number)
+        return timer.cancel
 
     @contextmanager
     def guard(self, *steps: tuple[float, Callable[[], None]]) -> Iterator[None]:
@@ -68,31 +88,27 @@ class Watchdog:
             for cancel in cancels:
                 cancel()
 
-    def _cancel(self, number: int) -> None:
-        # The heap entry stays until the thread comes across it, which is cheaper than searching for it.
-        with self._lock:
-            self._actions.pop(number, None)
-
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._wait()
-                _, number = heapq.heappop(self._due)
-                # Under the lock, so that a cancelled action cannot run afterwards.
-                try:
-                    self._actions.pop(number)()
-                except Exception:
-                    # Out of threads or descriptors: the other deadlines must be kept.
-                    log.exception("a deadline could not be enforced")
+                timer = self._next()
+            # Without the lock: calls of all other targets begin and end meanwhile.
+            try:
+                timer.run()
+            except Exception:
+                # Out of threads or descriptors: the other deadlines must be kept.
+                log.exception("a deadline could not be enforced")
+            # While the thread waits, it keeps nothing of a call that has ended.
+            del timer
 
-    def _wait(self) -> None:
-        """Wait until an action is due. Cancelled ones are dropped here, without a wake-up for each of them."""
+    def _next(self) -> _Timer:
+        """Wait until a timer is due. Cancelled ones are dropped here, without a wake-up or a search for each."""
         while True:
-            while self._due and self._due[0][1] not in self._actions:
+            while self._due and self._due[0][2].is_cancelled:
                 heapq.heappop(self._due)
             left = self._due[0][0] - self.clock.monotonic() if self._due else None
             if left is not None and left <= 0:
-                return
+                return heapq.heappop(self._due)[2]
             self._changed.wait(left)
 
 

@@ -82,7 +82,7 @@ def _shipped() -> Catalogue:
 
 def _read(path: Path) -> dict[str, Collector]:
     """The collectors of a file. Raises UserError."""
-    # Workers get a loaded catalogue and must not pay for these imports.
+    # Whoever only knows the model does not pay for these imports.
     from pydantic import TypeAdapter
 
     from ase_exporter.config import yaml_files

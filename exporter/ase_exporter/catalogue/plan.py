@@ -59,7 +59,7 @@ class PlannedCollector:
 
     def mismatch(self, result: Sequence[Row]) -> str:
         """How the columns of a result differ from those that were asked for; '' if they do not."""
-        found = tuple(map(str.lower, column_names(result)))
+        found = tuple([name.lower() for name in column_names(result)])
         if not found or not self.columns or found == self.columns:
             return ""
         return f"{self.name}: columns {', '.join(found)} instead of {', '.join(self.columns)}"

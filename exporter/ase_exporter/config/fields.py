@@ -1,8 +1,7 @@
 """Field types and checks of settings, declared without importing pydantic.
 
-Settings and catalogue entries are plain dataclasses. The process that reads a file validates it with pydantic by
-their annotations (see `yaml_files`). Workers receive the validated dataclasses and never import pydantic, which
-would be a third of their memory.
+Settings and catalogue entries are plain dataclasses. Whoever reads a file validates it with pydantic by their
+annotations (see `yaml_files`); commands that read none never import it.
 """
 
 import math

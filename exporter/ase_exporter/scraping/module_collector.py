@@ -312,9 +312,10 @@ class ModuleCollector:
 
         result.summary.up = True
         try:
-            with turn.held():
+            with turn.held:
                 try:
-                    if problem := collector.mismatch(rows):
+                    # Of a batch, this is known of all results before the first of them is used.
+                    if not batched and (problem := collector.mismatch(rows)):
                         raise UnreadableError(problem)
                     families = collector.families(rows, self.counters, read_at, on_unreadable)
                 except UnreadableError as error:

@@ -345,7 +345,7 @@ class TargetScraper:
         log.warning("target %s: %s", self.name, text, extra={"target": self.name, "kind": kind})
 
     def _fail_unexpectedly(self, result: ScrapeResult) -> None:
-        """A bug of the exporter must cost one target one scrape, not the worker."""
+        """A bug of the exporter must cost one target one scrape, not its thread."""
         log.exception("target %s: unexpected error", self.name)
         self._fail(result, "internal", "unexpected error, see the log")
         self._drop_connection()

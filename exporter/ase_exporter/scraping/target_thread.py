@@ -137,7 +137,7 @@ class TargetThread:
             return b""
         try:
             self._scraper.scrape(result)
-            with turn.held():
+            with turn.held:
                 self._guard(lambda: self._judge(result))
                 return render_scrape(result)
         except Exception:

@@ -8,19 +8,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_turn = threading.Semaphore(1)
-
-
-def held() -> threading.Semaphore:
-    """Have the turn within a block."""
-    return _turn
+held = threading.Lock()
+"""Whoever holds it has the turn."""
 
 
 @contextmanager
 def given_up() -> Iterator[None]:
     """Let others have the turn within the block."""
-    _turn.release()
+    held.release()
     try:
         yield
     finally:
-        _turn.acquire()
+        held.acquire()

@@ -138,7 +138,7 @@ class SysmonRunner:
         clock: Clock = SYSTEM_CLOCK,
         halted: bool = False,
     ) -> None:
-        """ledger: decides about logins. halted: a worker before this one found that sp_sysmon clears counters."""
+        """ledger: decides about logins. halted: the process before this one found that sp_sysmon clears counters."""
         self.halted = halted
         self._target = target
         self._login: Login[Printing] = Login(

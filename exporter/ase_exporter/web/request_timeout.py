@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # Two Prometheus servers with a connection for each of a thousand targets stay well below this.
 MAX_CONNECTIONS = 4096
-# Descriptors for everything but connections: workers, the journal, reloads.
+# Descriptors for everything but connections: targets, the journal, reloads.
 RESERVED_DESCRIPTORS = 256
 
 

@@ -34,3 +34,24 @@ def test_an_action_that_fails_does_not_end_the_watchdog(caplog: pytest.LogCaptur
     watchdog.at(now + 0.01, done.set)
     assert done.wait(60)
     assert "a deadline could not be enforced" in caplog.text
+
+
+def test_an_action_that_runs_delays_no_other_call_and_its_own_until_it_has_ended() -> None:
+    watchdog, began, may_end, ended = Watchdog(), threading.Event(), threading.Event(), threading.Event()
+
+    def act() -> None:
+        began.set()
+        may_end.wait(60)
+        ended.set()
+
+    cancel = watchdog.at(time.monotonic(), act)
+    assert began.wait(60)
+    with watchdog.guard((time.monotonic() + 3600, lambda: None)):
+        assert not ended.is_set()
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    canceller.join(0.1)
+    assert canceller.is_alive()
+    may_end.set()
+    canceller.join(60)
+    assert ended.is_set() and not canceller.is_alive()
