@@ -1,6 +1,6 @@
 """What reading a target has cost so far: statements, rows, bytes and seconds."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
@@ -19,4 +19,6 @@ class Cost:
 
     def families(self) -> list[Family]:
         """The totals as counters. CPU and reads in the server come from the collector `own_session`."""
-        return [OWN.value(f"ase_exporter_{name}_total", value) for name, value in asdict(self).items()]
+        return [
+            OWN.value(f"ase_exporter_{each.name}_total", getattr(self, each.name)) for each in fields(self)
+        ]

@@ -145,7 +145,12 @@ def _columns(collector: Collector, facts: ServerFacts) -> dict[str, str]:
     if collector.table is None:
         return dict(collector.columns)
     types = {column.lower(): kind for column, kind in facts.tables[collector.table].items()}
-    present = [column for column in collector.all_columns() if column.lower() in types]
+    present = [
+        column
+        for column in collector.all_columns()
+        # Elsewhere than in a cluster, the number of the instance tells no rows apart.
+        if column.lower() in types and (facts.cluster or collector.grouped or column != "InstanceID")
+    ]
     sources = [
         source
         for metric in collector.metrics.values()

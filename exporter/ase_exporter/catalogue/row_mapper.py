@@ -206,7 +206,7 @@ class RowMapper:
         # Checked before anything is counted: a counter that once held a text would be wrong for ever.
         if len(table.columns) < len(self.columns):
             raise UnreadableError(f"{self.name}: {len(table.columns)} columns instead of {len(self.columns)}")
-        columns, unreadable = list(table.columns), []
+        columns, with_null, unreadable = list(table.columns), set[int](), []
         for index, types in self._types.items():
             found = set(map(type, columns[index]))
             if Decimal in found:
@@ -218,11 +218,15 @@ class RowMapper:
                 if on_unreadable is None or index in self._identity:
                     raise UnreadableError(f"{self.name}: {problem}")
                 unreadable.append(problem)
+                with_null.add(index)
             elif types is _NUMBERS and not found.isdisjoint((float, Decimal)):
                 columns[index] = _possible(columns[index])
+                found = set(map(type, columns[index]))
+            if NoneType in found:
+                with_null.add(index)
         if unreadable and on_unreadable:
             on_unreadable(f"{self.name}: {'; '.join(unreadable)}")
-        return Columns(columns, len(table))
+        return Columns(columns, len(table), with_null)
 
     def _map_rows(
         self, group: MetricGroup, totals: TableCounters, table: Columns, now: float
@@ -253,21 +257,26 @@ class RowMapper:
             group.counters, columns, totals.totals_of(numbers), strict=True
         ):
             each = value.scaled(counted_so_far)
-            if None in column:
+            if value.column in table.with_null:
                 pairs = zip(label_values, column, strict=True)
                 known = {labels for labels, cell in pairs if cell is not None}
                 counted = zip(texts.series, each, strict=True)
                 shown = [sample for sample in counted if sample[0] in known]
-                found[value.metric].append(ColumnValues(value.by, shown, whole=False))
+                found[value.metric].append((value.by, shown, False))
             else:
-                found[value.metric].append(ColumnValues(value.by, each))
+                found[value.metric].append((value.by, each, True))
         for value in group.gauges:
             column = _column(table, value)
-            if not group.ranked and len(rows.series) == len(column) and value.is_known(column):
-                found[value.metric].append(ColumnValues(value.by, value.scaled(column)))
+            if (
+                not group.ranked
+                and len(rows.series) == len(column)
+                and value.column not in table.with_null
+                and value.is_known(column)
+            ):
+                found[value.metric].append((value.by, value.scaled(column), True))
             else:
                 folded = value.folded(column, label_values, self._facts.utc_seconds)
-                found[value.metric].append(ColumnValues(value.by, folded, whole=False))
+                found[value.metric].append((value.by, folded, False))
         return {name: samples_of(columns, texts) for name, columns in found.items()}
 
     def _rank(
@@ -312,7 +321,7 @@ def _count_events(
     found: defaultdict[str, list[ColumnValues]] = defaultdict(list)
     for value, column_totals in zip(group.counters, totals.totals, strict=True):
         each = [column_totals[number] if number in known or totals.reads == 1 else 0 for _, number in series]
-        found[value.metric].append(ColumnValues(value.by, value.scaled(each)))
+        found[value.metric].append((value.by, value.scaled(each), True))
     return {name: samples_of(columns, texts) for name, columns in found.items()}
 
 

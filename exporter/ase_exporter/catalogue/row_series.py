@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from operator import add
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ase_exporter.catalogue.labels import LabelValues, RowLabels
 from ase_exporter.metrics.columns import negative
@@ -143,10 +144,8 @@ class ValueSource:
         return list(zip(folded, self.scaled(list(folded.values())), strict=True))
 
     def is_known(self, column: Sequence[Any]) -> bool:
-        """Whether every row has a value that can be exposed as it is."""
-        if self.timestamp or None in column:
-            return False
-        return not (self.no_negatives and negative(column))
+        """Whether every row of a column without NULL has a value that can be exposed as it is."""
+        return not (self.timestamp or (self.no_negatives and negative(column)))
 
     def scaled(self, values: Sequence[Raw]) -> Sequence[Raw]:
         """Values in base units."""
@@ -154,25 +153,17 @@ class ValueSource:
         return values if factor == 1 else [float(value) * factor for value in values]
 
 
-class ColumnValues(NamedTuple):
-    """One column of a metric in one reading, in base units. by: its `by` label.
-
-    values: one for each series; if not whole, samples of some series.
-    """
-
-    by: ByLabel | None
-    values: Sequence[Any]
-    whole: bool = True
+# One column of a metric in one reading, in base units: its `by` label; values, and whether they are one for each series
+# or else samples of some series.
+ColumnValues = tuple[ByLabel | None, Sequence[Any], bool]
 
 
 def samples_of(columns: Sequence[ColumnValues], texts: SeriesTexts) -> list[Sample] | LastingSamples:
     """The samples of a metric. texts: of its series."""
-    if all(column.whole for column in columns):
-        labels = texts.labels(tuple([column.by for column in columns]))
-        values = columns[0].values
-        if len(columns) > 1:
-            values = [value for column in columns for value in column.values]
-        return LastingSamples(labels, values)
+    bys, values_of_columns, are_whole = zip(*columns, strict=True)
+    if False not in are_whole:
+        values = values_of_columns[0]
+        return LastingSamples(texts.labels(bys), values if len(bys) == 1 else [*chain(*values_of_columns)])
     samples: list[Sample] = []
     for by, values, whole in columns:
         if whole:

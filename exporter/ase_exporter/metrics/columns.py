@@ -1,6 +1,6 @@
 """Result sets as columns: what is the same for all cells of a column is done for the column at once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from operator import sub
 from typing import Any
@@ -11,10 +11,14 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """One result set. columns: in select order, NULL as None. length: number of rows."""
+    """One result set. columns: in select order, NULL as None. length: number of rows.
+
+    with_null: indexes of the columns with NULL, of those that have been looked at.
+    """
 
     columns: Sequence[Sequence[Any]]
     length: int
+    with_null: Set[int] = frozenset()
 
     @classmethod
     def of_rows(cls, rows: Iterable[Row], width: int) -> "Columns":

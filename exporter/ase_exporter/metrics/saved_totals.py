@@ -18,7 +18,7 @@ from ase_exporter.metrics.counters import EVENT_KINDS, CounterStore, TableCounte
 from ase_exporter.metrics.epochs import Count, Epochs
 
 # Changes with the schema; totals of a version that is not known here are not continued.
-_MAGIC = b"ase-exporter totals 6\n"
+_MAGIC = b"ase-exporter totals 7\n"
 # Bytes; a target with more rows starts again with each process.
 MAX_SIZE = 8 << 20
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

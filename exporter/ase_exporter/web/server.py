@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -93,6 +94,8 @@ def run(
     )
     # Nothing of what is wrong with the files or the state directory is found after this.
     _allow_many_descriptors()
+    # A full collection would look at all that has been loaded, which lives as long as the process, for 50 ms.
+    gc.freeze()
     _limit_memory(len(loaded.config.targets))
     sys.setswitchinterval(SWITCH_INTERVAL)
     threading.Thread(target=_end_with, args=(legacy.parent,), daemon=True).start()
