@@ -15,7 +15,7 @@ from ase_exporter.top.feed import Deliver, Delivered, Feed
 from ase_exporter.top.frames import Frame, frame
 
 START = datetime(2026, 3, 2, 9, 0)
-FRAMES, INTERVAL = 10, 2.0
+FRAMES, INTERVAL = 6, 2.0
 
 
 class HandFed(Feed):

@@ -1,30 +1,9 @@
 """What top says of the simulator's scenarios: the verdict, and the spinlock that the scenario is about."""
 
-from pathlib import Path
-
 import pytest
-from tests.exporter.top.watching import one_step, watched
+from tests.exporter.top.watching import watched
 
 from ase_exporter.config import Module
-
-
-@pytest.mark.parametrize(
-    ("scenario", "step", "state", "guilty", "contention"),
-    [
-        ("memscale", "series 2 run 13", "spinning", "system tables cache", 0.916),
-        ("storm", "login storm", "saturated", "default data cache", 0.393),
-    ],
-)
-def test_the_guilty_spinlock_is_named(
-    tmp_path: Path, scenario: str, step: str, state: str, guilty: str, contention: float
-) -> None:
-    with watched(one_step(scenario, step, tmp_path)) as watching:
-        *_, shown = watching.frames(4, 2.0)
-    assert shown.diagnosis.state == state
-    assert guilty in "".join(each.subject.name for each in shown.diagnosis.findings if each.subject)
-    hottest = shown.figures.hottest
-    assert hottest and hottest.name == guilty
-    assert hottest.contention == pytest.approx(contention, abs=0.005)
 
 
 def test_cpu_figures_wait_for_a_few_seconds() -> None:
