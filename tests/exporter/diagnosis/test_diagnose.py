@@ -213,14 +213,14 @@ def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline(
 
 def test_an_all_clear_says_what_it_was_not_compared_with() -> None:
     said = []
-    for state in map(generated, range(500)):
+    for state in map(generated, range(200)):
         bare = diagnose(state)
         if bare.state in ("works", "idle"):
             missing = {"round_trips", "heavier", "costlier"} & {each.name for each in bare.unknown}
             said.append((NOT_COMPARED in bare.sentence, bool(missing)))
             compared = diagnose(state, baseline_of(bare))
             assert state.switched_off or NOT_COMPARED not in compared.sentence
-    assert len(said) > 10 and all(says == misses for says, misses in said)
+    assert len(said) > 5 and all(says == misses for says, misses in said)
     assert (True, True) in said
 
 
