@@ -355,7 +355,10 @@ def _check(what: str, value: str, max_bytes: int) -> None:
 
 
 def _dropped(where: str) -> DatabaseError:
-    return _lost_at_login(f"{where} closed the connection at login")
+    return _lost_at_login(
+        f"{where} closed the connection at login: a login trigger may have ended it (it has to let the program"
+        f" {PROGRAM} in), or the port is not that of ASE"
+    )
 
 
 def _lost_at_login(text: str) -> DatabaseError:

@@ -94,7 +94,9 @@ def login_error(driver_text: str, address: str, *, timed_out: bool) -> DatabaseE
 def _login_error(kind: Kind, number: int | None, text: str, address: str) -> DatabaseError:
     if "Unable to connect to data source" in text:
         return DatabaseError(
-            kind, f"{address}: something listens there, but it does not speak TDS: is this the port of ASE?"
+            kind,
+            f"{address}: something listens there, but it does not speak TDS: is this the port of ASE?"
+            " One that is marked ssl in interfaces or sql.ini expects TLS: use a port without",
         )
     if kind == "refused":
         return DatabaseError(kind, f"{address} refused the connection")
@@ -106,7 +108,10 @@ def _login_error(kind: Kind, number: int | None, text: str, address: str) -> Dat
 
 
 def _driver_problem(text: str) -> str | None:
-    """Why unixODBC could not load the driver; None if it could."""
+    """Why the driver could not be loaded or used; None if it could."""
+    if text.startswith("Memory allocation failure"):
+        # FreeTDS says so before it connects.
+        return "the driver does not know the charset of this target: expected one such as UTF-8, ISO-8859-1 or CP850"
     drivers = Path(os.environ.get("ODBCSYSINI", "/etc")) / "odbcinst.ini"
     library = re.search(r"Can't open lib '([^']*)'", text)
     # Without a section of that name unixODBC takes the name itself for a library.

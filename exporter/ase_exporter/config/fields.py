@@ -48,13 +48,13 @@ class Validator:
         return validator(self.function).__get_pydantic_core_schema__(source, handler)
 
 
-def matching(pattern: str) -> Callable[[str], str]:
-    """A function for `Validator` that requires the whole text to match a pattern; the error shows the pattern."""
-    compiled = re.compile(pattern.removeprefix("^").removesuffix("$"))
+def matching(pattern: str, expected: str) -> Callable[[str], str]:
+    """A function for `Validator` that requires the whole text to match a pattern; expected: what the error says."""
+    compiled = re.compile(pattern)
 
     def check(text: str) -> str:
         if not compiled.fullmatch(text):
-            raise ValueError(f"String should match pattern '{pattern}'")
+            raise ValueError(f"expected {expected}")
         return text
 
     return check

@@ -26,7 +26,10 @@ DEFAULT_PORT = 5000
 # Characters that are read of a password file.
 MAX_PASSWORD_FILE = 64 * 1024
 
-_target_name = matching(r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$")
+_target_name = matching(
+    r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}",
+    "1 to 128 ASCII letters, digits and _ . : -, of which the first is a letter, a digit or _",
+)
 _HOST = re.compile(r"[\w.:%-]+")
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -232,6 +235,8 @@ def server_target(name: str) -> tuple[Target, str]:
     host, colon, port = name.rpartition(":")
     if not colon:
         host, number, where = find_server(name)
+    elif ":" in host and not host.startswith("["):
+        raise UserError(f"-S {name}: expected brackets around an address of IPv6, such as [::1]:5000")
     elif is_port(port):
         number = int(port)
     else:
@@ -276,4 +281,4 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
 
 
 def _named(text: str) -> str:
-    return _target_name(re.sub(r"[^A-Za-z0-9_.:-]", "_", text))
+    return _target_name(re.sub(r"^[.:-]|[^A-Za-z0-9_.:-]", "_", text))

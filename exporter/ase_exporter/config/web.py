@@ -46,7 +46,7 @@ HeaderName = Literal[
     "X-Frame-Options",
     "X-XSS-Protection",
 ]
-HeaderValue = Annotated[str, Validator(matching(r"^[\x20-\x7e]*$"))]
+HeaderValue = Annotated[str, Validator(matching(r"[\x20-\x7e]*", "printable ASCII characters"))]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,8 +25,16 @@ _ADAPTERS: dict[object, TypeAdapter[Any]] = {}
 
 # pydantic's error types for an unknown key, of models and of dataclasses.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
-# In place of pydantic's words for what YAML calls a list and a mapping.
+# pydantic's own words.
+_SHOULD_BE = "Input should be "
+_MISSING_KEY = "this key is missing"
+# In place of them.
 _EXPECTED = {
+    "missing": _MISSING_KEY,
+    "string_type": "expected text; put quotes around what YAML reads as something else, such as NO, on or 0123",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "expected a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "expected a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "expected true or false"),
     **dict.fromkeys(("list_type", "tuple_type"), "expected a list"),
     **dict.fromkeys(("dict_type", "mapping_type", "model_type", "dataclass_type"), "expected KEY: VALUE"),
 }
@@ -34,8 +42,6 @@ _MAX_PROBLEMS = 5
 _UNKNOWN_KEY = "unknown key"
 # Bytes. The strict loader takes seconds for each MiB.
 MAX_FILE = 4 << 20
-# pydantic's own words
-_MISSING_KEY = "Field required"
 _NOT_SHOWN = "(not shown)"
 # Names of settings, and names that users give to logins, modules and labels.
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|\[key\]")
@@ -161,7 +167,7 @@ def _hint(problem: str) -> str:
 def _describe(source: str, root: yaml.Node | None, error: ValidationError) -> str:
     """One line, `file:line: key.path: what was expected`. Never the value, which may be a secret."""
     problems = [
-        (each["loc"], _message(each))
+        (each["loc"], expectation(each))
         for each in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     problems = _without_consequences(problems)
@@ -206,10 +212,15 @@ def _key(loc: _Loc, message: str) -> str:
     return ".".join(shown) or "(top level)"
 
 
-def _message(error: Mapping[str, Any]) -> str:
+def expectation(error: Mapping[str, Any]) -> str:
+    """What was expected, of one of pydantic's errors. Never the value, which may be a secret."""
     if error["type"] in _UNKNOWN:
         return _UNKNOWN_KEY
-    return _EXPECTED.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ").replace("\n", " ")
+    if known := _EXPECTED.get(error["type"]):
+        return known
+    text = str(error["msg"]).removeprefix("Value error, ").replace("\n", " ")
+    comparison = "a number " if error["type"].startswith(("greater_than", "less_than")) else ""
+    return text.replace(_SHOULD_BE, f"expected {comparison}")
 
 
 def _line(node: yaml.Node, loc: Sequence[int | str]) -> int:

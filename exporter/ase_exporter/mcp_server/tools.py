@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 from mcp import types
 from pydantic import ValidationError
 
+from ase_exporter.config.yaml_files import expectation
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import answers, inputs
 from ase_exporter.mcp_server.answers import Answer
@@ -66,4 +67,4 @@ def _one_line(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     shown = place.encode("ascii", "replace").decode() if place.isprintable() else ascii(place)
-    return f"{shown[:_MAX_PLACE]}: {first['msg']}" if place else first["msg"]
+    return f"{shown[:_MAX_PLACE]}: {expectation(first)}" if place else expectation(first)

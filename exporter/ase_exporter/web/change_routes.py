@@ -37,7 +37,9 @@ class Annotation(Strict):
     target: str = ""
     tags: Annotated[tuple[Annotated[Line, MinLen(1), MaxLen(100)], ...], MaxLen(20)] = ()
     who: Annotated[Line, MaxLen(100)] = ""
-    id: Annotated[str, Validator(matching("^[0-9a-f]{16}$"))] = field(default_factory=new_id)
+    id: Annotated[str, Validator(matching("[0-9a-f]{16}", "16 hexadecimal digits"))] = field(
+        default_factory=new_id
+    )
     at: Moment | None = None
 
 
@@ -124,9 +126,11 @@ async def _read(request: Request, form: type[Body]) -> Body:
     # Most exporters never get such a request and need no pydantic.
     from pydantic import TypeAdapter, ValidationError
 
+    from ase_exporter.config.yaml_files import expectation
+
     try:
         return TypeAdapter(form).validate_json(await request_body(request))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"
-        raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
+        raise UserError(f"{where}: {expectation(first)}") from error

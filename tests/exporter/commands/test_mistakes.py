@@ -15,6 +15,8 @@ import pytest
 from tests.exporter.commands.command_line import Ended, Run
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
+from tests.faults.login_server import ACCEPTED, closing, login_server
+from tests.paths import REPOSITORY
 
 from ase_exporter.assets import load_yaml
 
@@ -92,6 +94,8 @@ def filled(
     with (
         talker(b"SSH-2.0-OpenSSH_9.2\r\n", b"Invalid SSH identification string.\r\n") as ssh,
         talker(b"", b"HTTP/1.1 400 Bad Request\r\n\r\n") as http,
+        talker(b"", b"\x15\x03\x01\x00\x02\x02\x16") as tls,
+        login_server(ACCEPTED, closing) as trigger,
         socket.socket() as closed,
     ):
         closed.bind(("127.0.0.1", 0))  # bound, but not listening: refuses
@@ -101,6 +105,8 @@ def filled(
             "port": port,
             "ssh": ssh,
             "http": http,
+            "tls": tls,
+            "trigger": trigger.port,
             "closed": closed.getsockname()[1],
         }
         yield directory, lambda text: text.format(directory=directory, **names)
@@ -149,6 +155,15 @@ def test_a_mistake_is_one_line_that_names_its_cause(
         assert fill(mistake["output"]) in result.stdout
         return
     assert refused(result) == fill(mistake["error"])
+
+
+def test_each_line_that_the_documents_explain_is_one_of_these() -> None:
+    page = (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    section = page.partition("## What a line means\n")[2].partition("\n## ")[0]
+    explained = [row.split(" | ")[0].strip("| `") for row in section.splitlines() if row.startswith("| `")]
+    errors = [*USAGE.values(), *(str(each.get("error", "")) for each in FIRST_HOUR)]
+    assert len(explained) >= 12
+    assert not [line for line in explained if not any(line in error for error in errors)]
 
 
 @pytest.mark.parametrize(

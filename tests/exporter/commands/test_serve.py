@@ -78,7 +78,7 @@ def test_the_supervisor_has_only_what_it_needs(running: RunningExporter) -> None
 
 def test_a_bad_catalogue_file_is_logged(running: RunningExporter, directory: Path) -> None:
     line = running.wait_for("left out of the catalogue")
-    assert f"{directory / 'wrong.yaml'}:1: mine.metrics: Field required" in line
+    assert f"{directory / 'wrong.yaml'}:1: mine.metrics: this key is missing" in line
 
 
 def test_a_reload_applies_the_same_rules_as_a_start(
@@ -90,7 +90,7 @@ def test_a_reload_applies_the_same_rules_as_a_start(
 
     bad = reload("targets: [{name: ONE}]\n")
     assert bad.status_code == 500
-    assert f"{directory / 'exporter.yml'}:1: targets.0.host: Field required" in bad.text
+    assert f"{directory / 'exporter.yml'}:1: targets.0.host: this key is missing" in bad.text
     good = reload(configured(closed_port, "ONE", "TWO", directory=directory))
     assert good.status_code == 200
     targets = httpx2.get(f"{running.url}/targets", trust_env=False, timeout=60).json()

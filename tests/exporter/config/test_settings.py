@@ -49,6 +49,35 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         config.load(tmp_path / "nothing.yml")
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "NO",
+        "no",
+        "on",
+        "Yes",
+        "true",
+        "0123",
+        "1.0e+3",
+        "0x1F",
+        "12_3",
+        "3.5",
+        "2024-01-01",
+        "~",
+        "",
+        "[a]",
+        "{}",
+    ],
+)
+@pytest.mark.parametrize("setting", ["name", "host", "charset"])
+def test_what_yaml_reads_as_something_else_is_to_be_quoted(tmp_path: Path, setting: str, value: str) -> None:
+    file = tmp_path / "exporter.yaml"
+    fields = {"name": "A", "host": "h", "charset": "UTF-8", setting: value}
+    file.write_text("targets:\n- " + "\n  ".join(f"{key}: {text}" for key, text in fields.items()) + "\n")
+    with pytest.raises(UserError, match=rf"targets\.0\.{setting}: expected text; put quotes around"):
+        config.load(file)
+
+
 @pytest.mark.parametrize("ends", [b"", b"\n", b"\r\n"])
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 def test_a_byte_order_mark_and_line_ends_are_no_part_of_a_password(

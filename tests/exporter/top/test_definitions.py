@@ -50,7 +50,7 @@ def test_everything_that_the_diagnosis_needs_is_read() -> None:
         (
             "[CPU, cpu, ratio]",
             "[CPU, cpu, rate]",
-            "spinlocks.columns.1.2: Input should be '', 'words'.*'ratio'",
+            "spinlocks.columns.1.2: expected '', 'words'.*'ratio'",
         ),
         ("measure: busiest_engine", "measure: busy_engine", "engines.*busy_engine: no such measure"),
         ("session.program]", "session.programme]", "blocking: `session.programme` is no attribute"),

@@ -60,7 +60,7 @@ def test_finishing_a_region_sets_its_end_and_failure(client: TestClient) -> None
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({}, "text: Field required"),
+        ({}, "text: this key is missing"),
         ({"text": ""}, "text:"),
         ({"text": "x" * 2001}, "text:"),
         ({"text": "x", "target": "NOBODY"}, "target: NOBODY: no such target"),
