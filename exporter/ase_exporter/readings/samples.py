@@ -64,14 +64,16 @@ class MetricSeries:
                 counted = 0.0
             yield dict(zip(self.last.labels, values, strict=True)), counted
 
-    def rates(self) -> Iterator[tuple[dict[str, str], float]]:
+    def rates(self) -> list[tuple[dict[str, str], float]]:
         """The growth per second of each series since the oldest reading."""
         if (seconds := self.window) <= 0:
-            return
+            return []
         earlier, names = self.readings[0].values, self.last.labels
-        for values, value in self.last.values.items():
-            if (then := earlier.get(values)) is not None:
-                yield dict(zip(names, values, strict=True)), (value - then) / seconds if value > then else 0.0
+        return [
+            (dict(zip(names, values, strict=True)), max(0.0, value - earlier[values]) / seconds)
+            for values, value in self.last.values.items()
+            if values in earlier
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Sample:
     def rates(self, metric: str) -> list[tuple[dict[str, str], float]]:
         """The growth per second of each series of a counter, as `MetricSeries.rates`; empty without two readings."""
         found = self.series.get(metric)
-        return list(found.rates()) if found else []
+        return found.rates() if found else []
 
     @property
     def source(self) -> str:

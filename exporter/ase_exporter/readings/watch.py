@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import BLOCKED, STARTING, diagnose, unreachable
+from ase_exporter.diagnosis.diagnose import BLOCKED, STARTING, Diagnosis, diagnose, unreachable
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.diagnosis.usual import Usual
 from ase_exporter.metrics.declared import OWN
@@ -16,6 +16,8 @@ from ase_exporter.scraping.result import ScrapeResult
 WINDOW, SPACING = 60.0, 30.0
 # After a longer time without a scrape, what was read before says nothing of now.
 MAX_GAP = 600.0
+# For so long a diagnosis of a server that answers holds, however many scrape it: over a minute, no rate changes much.
+HOLDS = 10.0
 
 
 class TargetWatch:
@@ -33,17 +35,25 @@ class TargetWatch:
         self._tracker = Tracker(WINDOW, SPACING, _judged_metrics())
         self._usual = Usual(target, state_directory)
         self._last = 0.0
+        # The last diagnosis of a scrape without an error that knew enough, and when it was made.
+        self._diagnosis: Diagnosis | None = None
+        self._judged_at = 0.0
 
     def judge(self, result: ScrapeResult) -> None:
         """Set the diagnosis of a scrape that has ended, if it read all that the target's own module has."""
         if not result.request.is_whole or result.request.module not in ("", self._module):
             return
         now = self._clock.monotonic()
-        if result.summary.error or not result.summary.up or now - self._last > MAX_GAP:
+        fails = bool(result.summary.error) or not result.summary.up
+        if self._diagnosis and not fails and now - self._judged_at < HOLDS:
+            result.diagnosis = self._diagnosis
+            return
+        if fails or now - self._last > MAX_GAP:
             self._tracker.forget()
         self._last = now
         if not result.summary.up:
             result.diagnosis = unreachable(self._sample(result), result.summary.error or "no answer in time")
+            self._diagnosis = None
             return
         if not result.summary.error:
             self._note(result)
@@ -51,6 +61,8 @@ class TargetWatch:
         if found.state != STARTING and not result.summary.error:
             self._usual.note(self._clock.time(), found)
         result.diagnosis = found
+        self._diagnosis = None if fails or found.state == STARTING else found
+        self._judged_at = now
 
     def _note(self, result: ScrapeResult) -> None:
         self._tracker.note(self._last, {**result.collected, "": [OWN.value("ase_up", 1.0)]}, result.failed)

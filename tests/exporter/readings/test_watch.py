@@ -9,7 +9,7 @@ from tests.exporter.diagnosis.states import NUMBERS, State, families_at, generat
 from ase_exporter.diagnosis.diagnose import DOWN, IDLE, NOT_KNOWN, STARTING, WORKS, Diagnosis, diagnose
 from ase_exporter.diagnosis.usual import MIN_MOMENTS, RECENT, SPACING
 from ase_exporter.metrics.outcomes import CollectorOutcome
-from ase_exporter.readings.watch import MAX_GAP, WINDOW, TargetWatch
+from ase_exporter.readings.watch import HOLDS, MAX_GAP, WINDOW, TargetWatch
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 
 INTERVAL = 15.0
@@ -147,6 +147,20 @@ def test_before_its_first_answer_a_late_scrape_says_down() -> None:
     late = ScrapeResult(0.0)
     assert exported(late, "ase_diagnosis_first_info") == {(DOWN, "", "", "DOWN"): 1.0}
     assert not exported(ScrapeResult(0.0, ScrapeRequest(frozenset({"waits"}))), "ase_diagnosis_first_info")
+
+
+def test_a_diagnosis_holds_for_a_while_but_not_beyond_a_failure(spins: State) -> None:
+    server = Server(spins)
+    server.after(2 * WINDOW)
+    found = server.scrape().diagnosis
+    assert server.scrape(after=HOLDS - 1).diagnosis is found
+    assert server.scrape(after=2).diagnosis is not found
+    for error, up in (("login refused", False), ("connection lost", True)):
+        server.after(2 * WINDOW)
+        failed = server.scrape(after=1, error=error, up=up).diagnosis
+        assert failed and failed.state in (DOWN, NOT_KNOWN)
+        after = server.scrape(after=1).diagnosis
+        assert after and after.state == STARTING
 
 
 def test_what_broke_off_is_not_known(spins: State) -> None:
