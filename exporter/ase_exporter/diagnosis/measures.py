@@ -2,19 +2,68 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Protocol
+from typing import Protocol, Self
 
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit, catalogue, threshold
 from ase_exporter.rules.parameters import parameters
 from ase_exporter.views.figures import shown
 
 Labels = Mapping[str, str]
-Rows = Sequence[tuple[Labels, float]]
+Rows = Iterable[tuple[Labels, float]]
 NO_BASELINE = "no history"
 NO_DATA = "no data"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRows:
+    """Rows as columns: names of labels, their values in each series, and its number. There are thousands a scrape."""
+
+    names: tuple[str, ...]
+    series: Sequence[tuple[str, ...]]
+    numbers: Sequence[float]
+
+    @classmethod
+    def of(cls, rows: Rows) -> Self:
+        """The same rows; a series without a label has '' for it."""
+        found = list(rows)
+        names = tuple(dict.fromkeys(name for labels, _ in found for name in labels))
+        series = [tuple([labels.get(name, "") for name in names]) for labels, _ in found]
+        return cls(names, series, [number for _, number in found])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, str], float]]:
+        for values, number in zip(self.series, self.numbers, strict=True):
+            yield dict(zip(self.names, values, strict=True)), number
+
+    def sums(self, where: Sequence[tuple[str, str]], by: Sequence[str]) -> dict[tuple[str, ...], float]:
+        """The sums of the series that fit all limits (label, text), by the values of these labels."""
+        rows = self.fitting(where)
+        keys = list(zip(*map(self._column, by), strict=True)) if by else [()] * len(self)
+        found: dict[tuple[str, ...], float] = {}
+        for row in rows:
+            key = keys[row]
+            found[key] = found.get(key, 0.0) + self.numbers[row]
+        return found
+
+    def fitting(self, where: Sequence[tuple[str, str]]) -> Sequence[int]:
+        """The indexes of the series that fit all limits."""
+        rows: Sequence[int] = range(len(self))
+        for label, text in where:
+            column = self._column(label)
+            fitting = {value for value in set(column) if _fits(text, value)}
+            rows = [row for row in rows if column[row] in fitting]
+        return rows
+
+    def _column(self, label: str) -> list[str]:
+        if label not in self.names:
+            return [""] * len(self)
+        at = self.names.index(label)
+        return [values[at] for values in self.series]
 
 
 class Readings(Protocol):
@@ -123,7 +172,7 @@ class Evaluation:
 
     def __init__(self, readings: Readings) -> None:
         self._readings = readings
-        self._rows: dict[tuple[object, ...], Rows] = {}
+        self._rows: dict[tuple[object, ...], SeriesRows] = {}
         self._sums: dict[tuple[object, ...], dict[tuple[str, ...], float]] = {}
 
     def measure(self, name: str, definition: MeasureDefinition) -> Measure:
@@ -168,27 +217,24 @@ class Evaluation:
         where = tuple((selection.where or {}).items())
         asked = (selection.metric, selection.lasting, where, tuple(by), separate)
         if asked not in self._sums:
-            found: dict[tuple[str, ...], float] = {}
-            for number, (labels, value) in enumerate(self._all_rows(selection)):
-                # Loops, as there are thousands of rows in each scrape: generators would take twice as long.
-                for label, text in where:
-                    if not _fits(text, labels.get(label, "")):
-                        break
-                else:
-                    key = (str(number),) if separate else tuple([labels.get(label, "") for label in by])
-                    found[key] = found.get(key, 0.0) + value
-            self._sums[asked] = found
+            rows = self._all_rows(selection)
+            self._sums[asked] = (
+                {(str(row),): rows.numbers[row] for row in rows.fitting(where)}
+                if separate
+                else rows.sums(where, by)
+            )
         return self._sums[asked]
 
-    def _all_rows(self, selection: Selection) -> Rows:
+    def _all_rows(self, selection: Selection) -> SeriesRows:
         asked = (selection.metric, selection.lasting)
         if asked not in self._rows:
             readings = self._readings
-            self._rows[asked] = (
+            rows = (
                 readings.rates(selection.rate)
                 if selection.rate
                 else readings.values(selection.metric, lasting=selection.lasting)
             )
+            self._rows[asked] = rows if isinstance(rows, SeriesRows) else SeriesRows.of(rows)
         return self._rows[asked]
 
 

@@ -1,13 +1,14 @@
 """Samples: the last two readings of every metric of a target, and the rates between them. Pure, no I/O."""
 
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ase_exporter.changes.change import Change, from_differences
 from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, compare, decode, merge
 from ase_exporter.diagnosis.diagnose import BLOCKED, TOO_FEW
+from ase_exporter.diagnosis.measures import Rows, SeriesRows
 from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.metrics.families import Family
 from ase_exporter.sessions.session import Snapshot
@@ -55,25 +56,28 @@ class MetricSeries:
         """Seconds between the oldest reading and the last; 0 if there is only one."""
         return self.last.at - self.readings[0].at
 
-    def values(self, *, lasting: bool = False) -> Iterator[tuple[dict[str, str], float]]:
-        """The last value of each series, with its labels. lasting: the smallest of all readings, of two at least."""
-        earlier = self.readings[:-1] if lasting else ()
-        for values, value in self.last.values.items():
-            counted = min([value, *(each.values.get(values, 0.0) for each in earlier)])
-            if lasting and not earlier:
-                counted = 0.0
-            yield dict(zip(self.last.labels, values, strict=True)), counted
+    def values(self, *, lasting: bool = False) -> SeriesRows:
+        """The last value of each series. lasting: the smallest of all readings, of two at least."""
+        last = self.last.values
+        numbers = list(last.values())
+        if lasting:
+            earlier = self.readings[:-1]
+            numbers = [
+                min([value, *(each.values.get(values, 0.0) for each in earlier)]) if earlier else 0.0
+                for values, value in last.items()
+            ]
+        return SeriesRows(self.last.labels, list(last), numbers)
 
-    def rates(self) -> list[tuple[dict[str, str], float]]:
+    def rates(self) -> SeriesRows:
         """The growth per second of each series since the oldest reading."""
         if (seconds := self.window) <= 0:
-            return []
-        earlier, names = self.readings[0].values, self.last.labels
-        return [
-            (dict(zip(names, values, strict=True)), max(0.0, value - earlier[values]) / seconds)
-            for values, value in self.last.values.items()
-            if values in earlier
-        ]
+            return SeriesRows(self.last.labels, [], [])
+        earlier = self.readings[0].values
+        grown = {
+            values: value - earlier[values] for values, value in self.last.values.items() if values in earlier
+        }
+        numbers = [growth / seconds if growth > 0 else 0.0 for growth in grown.values()]
+        return SeriesRows(self.last.labels, list(grown), numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ class Sample:
     facts: Any = None
     sessions: Snapshot | None = None
 
-    def values(self, metric: str, *, lasting: bool = False) -> list[tuple[dict[str, str], float]]:
+    def values(self, metric: str, *, lasting: bool = False) -> Rows:
         """The last value of each series of a metric; empty without the metric.
 
         lasting: the smallest one of the window, 0 for a series that a reading in it lacks.
@@ -114,14 +118,14 @@ class Sample:
         if metric == BLOCKED and self.sessions:
             return blocked_values(self.sessions)
         found = self.series.get(metric)
-        return list(found.values(lasting=lasting)) if found else []
+        return found.values(lasting=lasting) if found else []
 
     def window(self, metric: str) -> float:
         """Seconds of a metric's windowed rates; 0 while they are fewer than MIN_WINDOW."""
         found = self.series.get(metric)
         return found.window if found and found.window >= MIN_WINDOW else 0.0
 
-    def rates(self, metric: str) -> list[tuple[dict[str, str], float]]:
+    def rates(self, metric: str) -> Rows:
         """The growth per second of each series of a counter, as `MetricSeries.rates`; empty without two readings."""
         found = self.series.get(metric)
         return found.rates() if found else []
