@@ -17,15 +17,18 @@ SOON = 10.0
 START = 60.0
 
 
-def eventually(what: str, condition: Callable[[], bool], seconds: float = SOON) -> None:
+def eventually(
+    what: str, condition: Callable[[], bool], seconds: float = SOON, *, every: float = 0.02
+) -> None:
     """Wait until the condition holds. Raises AssertionError if it does not in time.
 
-    Who waits longer says why: until the end of it, a bug is not reported.
+    Who waits longer says why: until the end of it, a bug is not reported. every: seconds between two looks, more for
+    those that cost much.
     """
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        time.sleep(0.02)
+        time.sleep(every)
 
 
 async def eventually_here(what: str, condition: Callable[[], bool]) -> None:

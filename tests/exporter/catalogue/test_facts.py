@@ -50,6 +50,9 @@ def server(**answers: Any) -> Callable[[str], Sequence[Sequence[Any]]]:
         ("Adaptive Server Enterprise/15.0.3/EBF 16548 ESD#1/P", (15, 0, 3, 1, 0), "15.0.3 ESD#1"),
         ("Adaptive Server Enterprise/12.5.4/EBF 15446 ESD#8/P/Sun_svr4", (12, 5, 4, 8, 0), "12.5.4 ESD#8"),
         ("15.7 SP100", (15, 7, 0, 100, 0), "15.7 SP100"),
+        # As DbxTune expects them (src/com/dbxtune/utils/Ver.java); no banner of a real 16.1 is known.
+        ("Adaptive Server Enterprise/16.1/EBF 3 SMP SP01 PL01/P/x86_64", (16, 1, 0, 1, 1), "16.1 SP01 PL01"),
+        ("Adaptive Server Enterprise/16.1 SP01 PL01/EBF 3 SMP/P/x86_64", (16, 1, 0, 1, 1), "16.1 SP01 PL01"),
     ],
 )
 def test_versions_are_read_from_banners(text: str, numbers: tuple[int, ...], shown: str) -> None:

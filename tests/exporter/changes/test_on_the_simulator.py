@@ -65,7 +65,7 @@ def found(exporter: Serving) -> list[Found]:
 
 def more_than(exporter: Serving, number: int) -> None:
     """Wait until /changes lists more."""
-    eventually("more changes", lambda: len(found(exporter)) > number)
+    eventually("more changes", lambda: len(found(exporter)) > number, every=0.2)
 
 
 STEPS = load_yaml(Path(__file__).with_name("steps.yaml").read_text(encoding="utf-8"))
