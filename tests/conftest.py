@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 
 import httpcore2
@@ -16,6 +16,7 @@ from tests import plain_output, skips, unit_tier  # noqa: F401  # plain_output: 
 from tests.leaks import WATCH, watch_everything
 from tests.paths import SHARED
 
+from ase_exporter.ase import login_ledger
 from ase_exporter.untrusted import redaction
 
 unit_tier.enter()
@@ -45,6 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("slow" if config.option.markexpr == "slow" else "test")
     # Each request without a client of its own reads a hundred authorities, which takes 40 ms of CPU.
     httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
+    # Each login hashes its password slowly on purpose: with one salt for all, the hash of each is remembered.
+    slow = login_ledger._fingerprint
+    login_ledger._fingerprint = wraps(slow)(lambda password, salt: slow(password, ""))  # type: ignore[assignment]
     watch_everything(WATCH)
     # No exporter of a test may take the state directory of one that is installed.
     state = tempfile.TemporaryDirectory(prefix="state-of-tests-")

@@ -85,7 +85,7 @@ def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
         {"instance": "A"} | {label: next(names) for label in LABELS}
         for _ in range(len(NAMES) // len(LABELS) + 1)
     ]
-    times = [now - 60 * step for step in range(100)]
+    times = [now - 120 * step for step in range(50)]
     result = [
         {"metric": labels, "value": [now, "1"], "values": [[at, "1"] for at in reversed(times)]}
         for labels in series
@@ -93,6 +93,7 @@ def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
     data = {"resultType": "vector", "result": result}
     body = {"status": "success", "data": data, "warnings": NAMES}
     windows = ("--target", "A", "--before", "now-80m..now-50m", "--after", "now-40m..now")
+    measures = ("--measure", "cache_contention", "--measure", "waits_by_class")
 
     async def assistant(*options: str) -> None:
         async with client(tmp_path / "log", *options) as connected:
@@ -103,7 +104,8 @@ def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
 
     with prometheus(json.dumps(body).encode()) as (address, _):
         peer = ("--prometheus", f"http://{address}")
-        asked = [("compare", *windows), ("compare", *windows, "--format", "html", "--output", str(pages))]
+        asked: list[tuple[str, ...]] = [("compare", *windows, *measures)]
+        asked += [(*asked[0], "--format", "html", "--output", str(pages))]
         asked += [
             ("report", *kind, "--last", "2h", "--output", str(pages)) for kind in (("--fleet",), windows[:2])
         ]
