@@ -115,7 +115,8 @@ class ReplaySession:
             return ()
         if (number := _NUMBER.fullmatch(sql)) and int(number[1]) <= _MAX_INT:
             return (Rows([Column("", Type("int"), False)], [(int(number[1]),)]),)
-        return (_not_recorded(sql),)
+        shown = sql if len(sql) <= 200 else sql[:200] + "..."
+        return (Message(NOT_RECORDED, 16, 1, f"This statement is not in the capture: {shown}\n"),)
 
 
 class ReplayBackend:
@@ -152,8 +153,3 @@ def _key(sql: str) -> str:
 def _items(text: str) -> list[str]:
     """The items of a select list; parentheses hold no commas but those of convert()."""
     return re.split(r", (?![^()]*\))", text)
-
-
-def _not_recorded(sql: str) -> Message:
-    shown = sql if len(sql) <= 200 else sql[:200] + "..."
-    return Message(NOT_RECORDED, 16, 1, f"This statement is not in the capture: {shown}\n")

@@ -8,6 +8,7 @@ from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
+from ase_simulator.model.counters import ENGINE_KINDS
 from ase_simulator.sysmon_report import snapshot
 from ase_simulator.sysmon_report.sample import (
     CacheSample,
@@ -27,6 +28,17 @@ from ase_simulator.yaml_text import load_yaml
 _MAPS: dict[str, Any] = load_yaml(files(__package__).joinpath("collect.yaml").read_text("utf-8"))
 _ENGINE_POOL = "syb_default_pool"
 _RUN_QUEUE = 4
+_OF_THREADS = (
+    "UserTime", "SystemTime", "VoluntaryCtxtSwitches", "NonVoluntaryCtxtSwitches", "MinorFaults", "MajorFaults",
+)  # fmt: skip
+# What is counted for the server -> group and name of the counter; each engine gets an equal part.
+_OF_ALL_ENGINES = {
+    "async_ios": ("diskio", "total_dios_completed"),
+    "received": ("network", "total_packets_recv"),
+    "bytes_received": ("network", "total_bytes_recv"),
+    "sent": ("network", "total_packets_sent"),
+    "bytes_sent": ("network", "total_bytes_sent"),
+}
 
 
 def layout_of(version: str) -> Layout:
@@ -77,32 +89,17 @@ def _threads(growth: Growth) -> tuple[Thread, ...]:
     threads = []
     for row in growth.rows("monThread", "ThreadID"):
         number, pool = row.now("ThreadID"), row.text("ThreadPoolName")
-        name = (
-            f"Engine {number}" if pool == _ENGINE_POOL and number in engine else names.get(number, "Blocking")
-        )
-        threads.append(
-            Thread(
-                number,
-                pool,
-                name,
-                row["UserTime"],
-                row["SystemTime"],
-                row["VoluntaryCtxtSwitches"],
-                row["NonVoluntaryCtxtSwitches"],
-                row["MinorFaults"],
-                row["MajorFaults"],
-            )
-        )
+        of_engine = pool == _ENGINE_POOL and number in engine
+        name = f"Engine {number}" if of_engine else names.get(number, "Blocking")
+        threads.append(Thread(number, pool, name, *(row[column] for column in _OF_THREADS)))
     return tuple(threads)
 
 
 def _engines(growth: Growth, threads: tuple[Thread, ...]) -> tuple[EngineSample, ...]:
-    """Packets and I/Os are counted for the server; each engine gets an equal part."""
     numbers = growth.groups("engine_")
     by_name = {thread.name: thread for thread in threads}
     loads = _loads(growth)
-    network = {name: growth.monitor("network", f"total_{name}") for name in _NETWORK}
-    ios = growth.monitor("diskio", "total_dios_completed")
+    shared = {name: growth.monitor(*place) for name, place in _OF_ALL_ENGINES.items()}
     engines = []
     for position, number in enumerate(numbers):
         group = f"engine_{number}"
@@ -111,24 +108,14 @@ def _engines(growth: Growth, threads: tuple[Thread, ...]) -> tuple[EngineSample,
             EngineSample(
                 number=number,
                 pool=thread.pool if thread else _ENGINE_POOL,
-                user=growth.monitor(group, "user_ticks"),
-                system=growth.monitor(group, "system_ticks"),
-                io=growth.monitor(group, "io_ticks"),
-                idle=growth.monitor(group, "idle_ticks"),
                 full_sleeps=thread.voluntary if thread else 0,
                 switches=growth.monitor(group, "context_switches"),
-                async_ios=_part(ios, position, len(numbers)),
-                received=_part(network["packets_recv"], position, len(numbers)),
-                bytes_received=_part(network["bytes_recv"], position, len(numbers)),
-                sent=_part(network["packets_sent"], position, len(numbers)),
-                bytes_sent=_part(network["bytes_sent"], position, len(numbers)),
                 loads=loads.get(number, (0.0, 0.0, 0.0)),
+                **{kind: growth.monitor(group, f"{kind}_ticks") for kind in ENGINE_KINDS},
+                **{name: _part(total, position, len(numbers)) for name, total in shared.items()},
             )
         )
     return tuple(engines)
-
-
-_NETWORK = ("packets_recv", "bytes_recv", "packets_sent", "bytes_sent")
 
 
 def _part(total: int, position: int, parts: int) -> int:

@@ -76,7 +76,7 @@ def message(dialect: Dialect, server: str, what: Message) -> bytes:
             layout.u2(what.line & 0xFFFF),
         )
     )
-    return b"\xe5" + layout.u2(len(body)) + body
+    return _sized(dialect, 0xE5, body)
 
 
 def environment(dialect: Dialect, change: EnvChange) -> bytes:
@@ -89,19 +89,18 @@ def packet_size(dialect: Dialect, new: int, old: int) -> bytes:
 
 def _environment(dialect: Dialect, kind: int, new: str, old: str) -> bytes:
     body = bytes((kind,)) + _short(dialect.cut(new, 255)) + _short(dialect.cut(old, 255))
-    return b"\xe3" + dialect.layout.u2(len(body)) + body
+    return _sized(dialect, 0xE3, body)
 
 
 def login_answer(dialect: Dialect, status: LoginStatus, version: bytes) -> bytes:
     """LOGINACK; version: four bytes of the server's version. Servers before 15.0 call themselves `sql server`."""
     name = b"ASE" if version[0] >= 15 else b"sql server"
     body = bytes((status,)) + TDS_5_0 + _short(name) + version
-    return b"\xad" + dialect.layout.u2(len(body)) + body
+    return _sized(dialect, 0xAD, body)
 
 
 def capabilities(dialect: Dialect, granted: Capabilities) -> bytes:
-    body = granted.encode()
-    return b"\xe2" + dialect.layout.u2(len(body)) + body
+    return _sized(dialect, 0xE2, granted.encode())
 
 
 def return_status(dialect: Dialect, value: int) -> bytes:
@@ -111,6 +110,10 @@ def return_status(dialect: Dialect, value: int) -> bytes:
 def security_message(dialect: Dialect, number: int) -> bytes:
     """MSG that announces parameters."""
     return b"\x65\x03\x01" + dialect.layout.u2(number)
+
+
+def _sized(dialect: Dialect, token: int, body: bytes) -> bytes:
+    return bytes((token,)) + dialect.layout.u2(len(body)) + body
 
 
 def _short(data: bytes) -> bytes:

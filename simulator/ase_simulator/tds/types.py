@@ -4,7 +4,7 @@ import csv
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -120,12 +120,7 @@ def _fixed(fixed: Entry, nullable: bool, dialect: Dialect) -> WireType:
     write = _writer(struct.Struct(dialect.order + fixed.code), fixed.parts)
     if fixed.token and (not nullable or fixed.token == DataType.BIT):
         return WireType(fixed.token, fixed.user_type, b"", write)
-    size = bytes((fixed.size,))
-
-    def encode(value: object) -> bytes:
-        return b"\0" if value is None else size + write(value)
-
-    return WireType(fixed.nullable, fixed.user_type, size + fixed.scale, encode)
+    return WireType(fixed.nullable, fixed.user_type, _byte(fixed.size) + fixed.scale, _sized(write, _byte))
 
 
 def _writer(layout: struct.Struct, parts: Callable[[object], object] | None) -> Encoder:
@@ -143,12 +138,8 @@ def _numeric(kind: Type, entry: Entry) -> WireType:
     precision, scale = kind.precision or 18, kind.scale
     size = values.numeric_size(precision)
 
-    def encode(value: object) -> bytes:
-        if value is None:
-            return b"\0"
-        return bytes((size,)) + values.encode_numeric(value, precision, scale)
-
-    return WireType(entry.token, entry.user_type, bytes((size, precision, scale)), encode)
+    encode = partial(values.encode_numeric, precision=precision, scale=scale)
+    return WireType(entry.token, entry.user_type, bytes((size, precision, scale)), _sized(encode, _byte))
 
 
 def _large_object(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
@@ -172,72 +163,63 @@ def _unicode(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
     length = 2 * (kind.length or SHORTEST_LONG - 1)
     padded = kind.name == "unichar"
 
-    def encode(value: object) -> bytes:
-        if value is None:
-            return layout.u4(0)
+    def data(value: object) -> bytes:
         text = str(value).ljust(kind.length) if padded else str(value) or " "
-        data = text.encode(layout.utf16)[:length]
-        return layout.u4(len(data)) + data
+        return text.encode(layout.utf16)[:length]
 
-    return WireType(DataType.LONGBINARY, entry.user_type, layout.u4(length), encode)
+    return WireType(DataType.LONGBINARY, entry.user_type, layout.u4(length), _sized(data, layout.u4))
 
 
 def _binary(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
-    length = kind.length or SHORTEST_LONG - 1
-    padded = kind.name == "binary"
-
-    def data(value: object) -> bytes:
+    def data(length: int, value: object) -> bytes:
         part = _bytes(value)[:length]
-        return part.ljust(length, b"\0") if padded else part
+        return part.ljust(length, b"\0") if kind.name == "binary" else part
 
-    if length < SHORTEST_LONG:
-        return WireType(entry.token, entry.user_type, bytes((length,)), _short(data))
-    if dialect.capabilities.grant("LONG_BINARY"):
-        return WireType(DataType.LONGBINARY, entry.user_type, dialect.layout.u4(length), _long(data, dialect))
-    return _binary(replace(kind, length=SHORTEST_LONG - 1), entry, dialect)
+    return _of_length(kind.length, entry, dialect, data, (DataType.LONGBINARY, "LONG_BINARY"))
 
 
 def _characters(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
-    length = kind.length or SHORTEST_LONG - 1
-    padded = entry.token == DataType.CHAR
-
-    def data(value: object) -> bytes:
+    def data(length: int, value: object) -> bytes:
         part = dialect.cut(str(value), length)
         # ASE has no empty string: '' is one blank
-        return part.ljust(length) if padded else part or b" "
+        return part.ljust(length) if entry.token == DataType.CHAR else part or b" "
 
-    if length < SHORTEST_LONG:
-        return WireType(entry.token, entry.user_type, bytes((length,)), _short(data))
-    if dialect.capabilities.grant("LONG_CHAR"):
-        return WireType(DataType.LONGCHAR, entry.user_type, dialect.layout.u4(length), _long(data, dialect))
-    return _characters(replace(kind, length=SHORTEST_LONG - 1), entry, dialect)
+    return _of_length(kind.length, entry, dialect, data, (DataType.LONGCHAR, "LONG_CHAR"))
+
+
+def _of_length(
+    length: int,
+    entry: Entry,
+    dialect: Dialect,
+    data: Callable[[int, object], bytes],
+    long: tuple[int, str],
+) -> WireType:
+    """A type of up to 255 bytes, or of more. data: cuts a value; long: token of more, and who supports it."""
+    token, capability = long
+    if length >= SHORTEST_LONG and dialect.capabilities.grant(capability):
+        u4 = dialect.layout.u4
+        return WireType(token, entry.user_type, u4(length), _sized(partial(data, length), u4))
+    length = min(length or SHORTEST_LONG, SHORTEST_LONG - 1)
+    return WireType(entry.token, entry.user_type, _byte(length), _sized(partial(data, length), _byte))
 
 
 def long_binary(length: int, dialect: Dialect) -> WireType:
     """Bytes with a four-byte length."""
-    return WireType(DataType.LONGBINARY, 225, dialect.layout.u4(length), _long(_bytes, dialect))
+    return WireType(DataType.LONGBINARY, 225, dialect.layout.u4(length), _sized(_bytes, dialect.layout.u4))
 
 
-def _short(data: Encoder) -> Encoder:
+def _sized(data: Encoder, size: Callable[[int], bytes]) -> Encoder:
+    """Values with their length before them, which is 0 for NULL."""
+
     def encode(value: object) -> bytes:
-        if value is None:
-            return b"\0"
-        part = data(value)
-        return bytes((len(part),)) + part
+        part = b"" if value is None else data(value)
+        return size(len(part)) + part
 
     return encode
 
 
-def _long(data: Encoder, dialect: Dialect) -> Encoder:
-    u4 = dialect.layout.u4
-
-    def encode(value: object) -> bytes:
-        if value is None:
-            return u4(0)
-        part = data(value)
-        return u4(len(part)) + part
-
-    return encode
+def _byte(number: int) -> bytes:
+    return bytes((number,))
 
 
 def _bytes(value: object) -> bytes:

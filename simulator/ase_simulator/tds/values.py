@@ -40,17 +40,17 @@ def as_decimal(value: object) -> Decimal:
 def datetime_parts(value: object) -> tuple[int, int]:
     """Days and 1/300 s."""
     moment = as_datetime(value)
-    days, ticks = _count(moment - EPOCH, _DAY), _ticks(moment)
+    days, ticks = (moment - EPOCH) // _DAY, _ticks(moment)
     return (days + 1, 0) if ticks == TICKS_PER_DAY else (days, ticks)
 
 
 def smalldatetime_parts(value: object) -> tuple[int, int]:
     """Days and minutes; 30 seconds round up."""
-    return divmod(_count(as_datetime(value) - EPOCH + _MINUTE / 2, _MINUTE), 24 * 60)
+    return divmod((as_datetime(value) - EPOCH + _MINUTE / 2) // _MINUTE, 24 * 60)
 
 
 def date_days(value: object) -> int:
-    return _count(as_datetime(value) - EPOCH, _DAY)
+    return (as_datetime(value) - EPOCH) // _DAY
 
 
 def time_ticks(value: object) -> int:
@@ -60,12 +60,12 @@ def time_ticks(value: object) -> int:
 
 def bigdatetime_microseconds(value: object) -> int:
     """Microseconds since 0000-01-01."""
-    return _count(as_datetime(value) - datetime.min + _DAY * DAYS_BEFORE_YEAR_1, _MICROSECOND)
+    return (as_datetime(value) - datetime.min + _DAY * DAYS_BEFORE_YEAR_1) // _MICROSECOND
 
 
 def bigtime_microseconds(value: object) -> int:
     """Microseconds since midnight."""
-    return _count(_since_midnight(as_datetime(value)), _MICROSECOND)
+    return _since_midnight(as_datetime(value)) // _MICROSECOND
 
 
 def money_units(value: object) -> int:
@@ -95,13 +95,9 @@ def _units(value: object, scale: int) -> int:
 
 
 def _ticks(moment: datetime) -> int:
-    microseconds = _count(_since_midnight(moment), _MICROSECOND)
+    microseconds = _since_midnight(moment) // _MICROSECOND
     return (microseconds * TICKS_PER_SECOND + 500_000) // 1_000_000
 
 
 def _since_midnight(moment: datetime) -> timedelta:
     return moment - datetime.combine(moment.date(), time())
-
-
-def _count(span: timedelta, unit: timedelta) -> int:
-    return span // unit

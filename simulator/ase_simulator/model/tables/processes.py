@@ -149,15 +149,9 @@ def _lock(process: Process, on: Process, state: str, kind: str, level: str) -> N
 
 def _located(process: Process, kind: str, level: str, place: tuple[int | None, int | None]) -> Names:
     """place: page and row."""
+    page, row = place
     type_ = _LOCK_TYPES[kind, level]
-    return {
-        "process": process,
-        "kind": kind,
-        "level": level,
-        "type": type_,
-        "page": place[0],
-        "row": place[1],
-    }
+    return {"process": process, "kind": kind, "level": level, "type": type_, "page": page, "row": row}
 
 
 def _client_locks(world: World) -> Iterator[Names]:

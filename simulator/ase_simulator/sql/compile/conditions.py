@@ -70,7 +70,8 @@ class ConditionCompiler:
         for one, other in ((left, right), (right, left)):
             if isinstance(other, exp.Null) and operator in ("=", "<>"):
                 return f"({self._expression(one, scope).sql} IS {'NOT ' if operator == '<>' else ''}NULL)"
-        first, second = self._alike(self._expression(left, scope), self._expression(right, scope))
+        sides = (self._expression(left, scope), self._expression(right, scope))
+        first, second = _comparable(*sides), _comparable(*reversed(sides))
         nullable_variable = operator in ("=", "<>") and any(_is_variable(side) for side in (left, right))
         if nullable_variable:
             operator = "IS" if operator == "=" else "IS NOT"
@@ -96,22 +97,18 @@ class ConditionCompiler:
         negation = "NOT " if node.args.get("negate") else ""
         return f"{negation}f_like({value.sql}, {pattern.sql}{third})"
 
-    def _alike(self, left: Typed, right: Typed) -> tuple[Typed, Typed]:
-        """Two sides of a comparison, made comparable."""
-        if left.type is None or right.type is None or left.type.name == right.type.name:
-            return left, right
-        for one, other, flipped in ((left, right, False), (right, left, True)):
-            if one.type is None or other.type is None:
-                continue
-            if one.type.name in MOMENTS and other.type.name in STRINGS:
-                made = converted(other, one.type)
-                return (made, one) if flipped else (one, made)
-            if is_number(one.type) and other.type.name in STRINGS:
-                raise SqlError(257, other.type.name.upper(), one.type.name.upper())
-            if is_number(one.type) and other.type.name in BINARIES:
-                made = number(other, "=")
-                return (made, one) if flipped else (one, made)
-        return left, right
+
+def _comparable(value: Typed, other: Typed) -> Typed:
+    """One side of a comparison, as it is compared with the other one."""
+    if value.type is None or other.type is None:
+        return value
+    if value.type.name in STRINGS and other.type.name in MOMENTS:
+        return converted(value, other.type)
+    if value.type.name in STRINGS and is_number(other.type):
+        raise SqlError(257, value.type.name.upper(), other.type.name.upper())
+    if value.type.name in BINARIES and is_number(other.type):
+        return number(value, "=")
+    return value
 
 
 def _is_variable(node: exp.Expr) -> bool:

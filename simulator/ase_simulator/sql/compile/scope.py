@@ -1,6 +1,6 @@
 """Resolves column names against the sources of a query and its outer queries, with ASE's errors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -46,10 +46,15 @@ class Scope:
     outer: "Scope | None" = None
     sources: list[Source] = field(default_factory=list)
 
-    def resolve(self, name: str, prefix: str) -> tuple[Source, int]:
-        """The source and place of a column; raises SqlError 107, 207 or 209."""
+    def _outwards(self) -> Iterator["Scope"]:
         scope: Scope | None = self
         while scope is not None:
+            yield scope
+            scope = scope.outer
+
+    def resolve(self, name: str, prefix: str) -> tuple[Source, int]:
+        """The source and place of a column; raises SqlError 107, 207 or 209."""
+        for scope in self._outwards():
             found = [
                 (source, index)
                 for source in scope.sources
@@ -59,8 +64,8 @@ class Scope:
                 raise SqlError(209, name)
             if found:
                 return found[0]
-            scope = scope.outer
-        if prefix and not self._knows(prefix):
+        known = {each for scope in self._outwards() for source in scope.sources for each in source.names}
+        if prefix and prefix not in known:
             raise SqlError(107, prefix)
         raise SqlError(207, name)
 
@@ -77,14 +82,6 @@ class Scope:
             if name in source.names or name == source.table:
                 return source
         raise SqlError(107, name)
-
-    def _knows(self, prefix: str) -> bool:
-        scope: Scope | None = self
-        while scope is not None:
-            if any(prefix in source.names for source in scope.sources):
-                return True
-            scope = scope.outer
-        return False
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ import calendar
 from datetime import datetime
 from typing import Any
 
-from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same
 from ase_simulator.sql.types.rules import DATETIME, INT
@@ -15,6 +14,7 @@ _NAMES = {
     "hour": "hh", "minute": "mi", "second": "ss", "millisecond": "ms", "microsecond": "us",
 }  # fmt: skip
 _PARTS = {name: part for part, names in _NAMES.items() for name in (part, *names.split())}
+_MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _SPANS = {
     "week": 7 * DAY,
     **dict.fromkeys(("day", "dayofyear", "weekday"), DAY),
@@ -36,14 +36,9 @@ def _part(name: Any) -> str:
 @function("datediff", "any", "datetime", "datetime", returns=INT, strict=True)
 def _datediff(name: Any, start: Any, end: Any) -> EngineValue:
     part = _part(name)
-    if part in ("year", "quarter", "month"):
-        first, second = moment_of(start), moment_of(end)
-        months = (second.year - first.year) * 12 + second.month - first.month
-        if part == "month":
-            return months
-        if part == "year":
-            return second.year - first.year
-        return (second.year * 4 + (second.month - 1) // 3) - (first.year * 4 + (first.month - 1) // 3)
+    if part in _MONTHS:
+        first, second = (moment.year * 12 + moment.month - 1 for moment in map(moment_of, (start, end)))
+        return second // _MONTHS[part] - first // _MONTHS[part]
     if part == "week":
         return int((end // DAY + 1) // 7 - (start // DAY + 1) // 7)
     if part in ("millisecond", "microsecond"):
@@ -58,8 +53,8 @@ def _datediff(name: Any, start: Any, end: Any) -> EngineValue:
 @function("dateadd", "any", "int", "datetime", returns=same(2), strict=True)
 def _dateadd(name: Any, count: Any, moment: Any) -> EngineValue:
     part = _part(name)
-    if part in ("year", "quarter", "month"):
-        months = count * {"year": 12, "quarter": 3, "month": 1}[part]
+    if part in _MONTHS:
+        months = count * _MONTHS[part]
         start = moment_of(moment)
         index = start.year * 12 + start.month - 1 + months
         year, month = divmod(index, 12)
@@ -73,13 +68,5 @@ def _dateadd(name: Any, count: Any, moment: Any) -> EngineValue:
     return int(result)
 
 
-def _now(session: Context) -> EngineValue:
-    return microseconds(session.now())
-
-
-def _now_utc(session: Context) -> EngineValue:
-    return microseconds(session.server.now())
-
-
-function("getdate", returns=DATETIME, session=True)(_now)
-function("getutcdate", returns=DATETIME, session=True)(_now_utc)
+function("getdate", returns=DATETIME, session=True)(lambda session: microseconds(session.now()))
+function("getutcdate", returns=DATETIME, session=True)(lambda session: microseconds(session.server.now()))

@@ -135,7 +135,7 @@ def _to_number(source: Type, target: Type, value: EngineValue, how: str) -> Engi
         whole = int(number)
         low, high = RANGES[target.name]
         if not low <= whole <= high:
-            raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
+            raise _refused(247, source, target, value, how)
         return bounded(whole)
     if target.name in ("real", "float"):
         return float(number)
@@ -143,15 +143,15 @@ def _to_number(source: Type, target: Type, value: EngineValue, how: str) -> Engi
         money = number.quantize(Decimal("0.0001"), ROUND_HALF_UP, WIDE)
         min_money, max_money = MONEY_RANGES[target.name]
         if not min_money <= money <= max_money:
-            raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
+            raise _refused(247, source, target, value, how)
         return float(money) if Decimal(repr(float(money))) == money else f"{money:f}"
     step = Decimal(1).scaleb(-target.scale)
     cut = source.name in ("numeric", "decimal")
     fitted = number.quantize(step, "ROUND_DOWN" if cut else ROUND_HALF_UP, WIDE)
     if len(str(abs(int(fitted)))) > target.precision - target.scale and int(fitted):
-        raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
+        raise _refused(247, source, target, value, how)
     if cut and how == "implicit" and fitted != number.quantize(Decimal(1).scaleb(-source.scale), None, WIDE):
-        raise SqlError(241, source.name.upper(), _shown(source, value), target.name.upper())
+        raise SqlError(241, source.name.upper(), text_of(source, value), target.name.upper())
     held = exact(fitted)
     if target.scale and isinstance(held, int):
         return float(held) if abs(held) < 2**53 else f"{fitted:f}"
@@ -178,8 +178,8 @@ def _decimal(source: Type, target: Type, value: EngineValue, how: str) -> Decima
         raise SqlError(249, how, source.name.upper(), str(value), target.name.upper()) from None
 
 
-def _shown(source: Type, value: EngineValue) -> str:
-    return text_of(source, value)
+def _refused(number: int, source: Type, target: Type, value: EngineValue, how: str) -> SqlError:
+    return SqlError(number, how, source.name.upper(), text_of(source, value), target.name.upper())
 
 
 # -- to dates and times ---------------------------------------------------------------------------------
