@@ -63,7 +63,7 @@ def chosen(expr: str, servers: str, window: float, more: Mapping[str, str] = Map
 
 
 def unexplained(
-    dashboard: Json, has_data: Callable[[Case], bool], maybe_empty: Set[tuple[str, str]] = NONE
+    dashboard: Json, has_data: Callable[[Case], bool], known: Set[tuple[str, str]] = NONE
 ) -> tuple[list[str], set[tuple[str, str]]]:
     """Return queries without data or an explanation, and the panels (uid, title) that have data."""
     empty, filled = [], set()
@@ -72,5 +72,5 @@ def unexplained(
             filled.add((case.uid, case.title))
         else:
             empty.append(case)
-    explained = EMPTY | maybe_empty | (EMPTY_QUERIES & filled)
+    explained = EMPTY | known | (EMPTY_QUERIES & filled)
     return [str(case) for case in empty if (case.uid, case.title) not in explained], filled

@@ -63,17 +63,28 @@ SERVERS = {
 
 def evaluated(directory: Path, queries: Iterable[Query]) -> Results:
     """The result of each query (expression, second), with the shipped rules over the recordings of all."""
-    rules = directory / "rules"
-    rules.mkdir()
+    found = [each.input_series(name, job) for name, job, each in recordings(directory)]
+    series = {each["series"]: each for recording in found for each in recording}
+    return evaluate_series(
+        series.values(), INTERVAL // 2, directory, queries, adapted_rules(directory), INTERVAL
+    )
+
+
+def adapted_rules(directory: Path) -> list[Path]:
+    """The shipped rules for these scrapes, written into a folder of the directory."""
+    folder = directory / "rules"
+    folder.mkdir()
     for path in RULES:
         # A median of two values is one, and need not be waited for.
         text = path.read_text().replace("[1d:5m]) >= 6", "[1d:5m]) >= 2")
-        (rules / path.name).write_text(adapted(text, INTERVAL))
-    recordings = [(_server(server).input_series(name)) for name, server in SERVERS.items()]
-    recordings.append(_machine(directory / "machine").input_series("dbhost1", "host"))
-    series = {each["series"]: each for recording in recordings for each in recording}
-    step = INTERVAL // 2
-    return evaluate_series(series.values(), step, directory, queries, sorted(rules.iterdir()), INTERVAL)
+        (folder / path.name).write_text(adapted(text, INTERVAL))
+    return sorted(folder.iterdir())
+
+
+def recordings(directory: Path) -> list[tuple[str, str, Recording]]:
+    """Instance, job and recording of each server and of the machine, whose files are written into the directory."""
+    servers = [(name, "ase", _server(server)) for name, server in SERVERS.items()]
+    return [*servers, ("dbhost1", "host", _machine(directory / "machine"))]
 
 
 def _metrics() -> frozenset[str]:

@@ -1,8 +1,13 @@
-"""Runs every query of every dashboard against VictoriaMetrics, in real time, with rules evaluated by vmalert."""
+"""Every query of every dashboard in VictoriaMetrics, over the recordings of recorded.py and rules by vmalert."""
 
+import json
+import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -10,9 +15,7 @@ import pytest
 from dashboards.fleet import FLEET
 from dashboards.queries import Json
 from tests import needs
-from tests.dashboards import machine
 from tests.dashboards.cases import (
-    DASHBOARDS,
     OF_ONE_SERVER,
     Case,
     annotations,
@@ -22,131 +25,105 @@ from tests.dashboards.cases import (
     queries,
     unexplained,
 )
-from tests.dashboards.filled import PACE, SERVERS, Filled, filled
+from tests.dashboards.recorded import END, INTERVAL, SERVERS, WINDOW, adapted_rules, recordings
+from tests.dashboards.test_queries import MOMENTS, SHOWN
+from tests.e2e.simulated_time import Recording
+from tests.ports import HOST, free_block
+from tests.programs import START, answers, eventually, running
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.e2e,
-    pytest.mark.timeout(600),
-    needs.VICTORIA_METRICS,
-]
+pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(1800), needs.VICTORIA_METRICS]
 
-WINDOW = 4 * PACE.scrape_interval
-# After this time no earlier scrape is still running, and the rules have evaluated it.
-SETTLED = 3 * PACE.scrape_interval
-# On a busy machine most scrapes may fail, so that a shorter window holds less than two: as if scrapes were rarer.
-BUSY_WINDOW = 60.0
-TIMEOUT = 120.0
-# How many scrape intervals before the snapshot a query may find what a scrape missed then.
-EARLIER = 10
-
-# Everything was seen within minutes, not at one time: on a busy machine every other scrape may fail.
-READY = " and on () ".join(
-    [
-        f"(count(count_over_time(ase:cpu_busy:ratio_rate1m[5m])) == {len(SERVERS)})",
-        f"(sum(max_over_time(ase_up[5m])) == {len(SERVERS)})",
-        'count(count_over_time(ALERTS{alertstate="firing",job="ase"}[5m]))',
-        "count(count_over_time(ase:sysmon_top_switches:per_second[5m]))",
-        "count(count_over_time(dbhost_change_timestamp_seconds[5m]))",
-        "count(count_over_time(dbhost:tlb_misses:median1d[5m]))",
-        "count(count_over_time(ase_change_timestamp_seconds[5m]))",
-        # Their collectors are read once a minute, and shown at every scrape: these have been read twice.
-        *(
-            f"count(increase({metric}[5m]) > 0)"
-            for metric in (
-                "ase_object_lock_requests_total",
-                "ase_procedure_executions_total",
-                "ase_statement_uses_total",
-            )
-        ),
-        f"(sum(ase_up) == {len(SERVERS)})",
-    ]
-)
+# Rules that read each other: spins, grabs, contention, its median, that before a change, an alert, alerts by server.
+LONGEST_CHAIN = 7
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """A filled store, the time to query it at, when all servers had answered, and the window of rates."""
+class Store:
+    """A VictoriaMetrics. start: Unix time of the first second of the recordings."""
 
-    stack: Filled
-    at: float
-    window: float = WINDOW
-    client: httpx2.Client = field(default_factory=lambda: httpx2.Client(timeout=60, trust_env=False))
+    client: httpx2.Client
+    start: float
 
-    def earlier(self) -> Iterator["Snapshot"]:
-        """The moments before, as seen with a wide window: on a busy machine a scrape may miss a table."""
-        for number in range(EARLIER):
-            yield replace(self, at=self.at - number * PACE.scrape_interval, window=BUSY_WINDOW)
-
-    def result(self, case: Case, servers: str = ".+") -> list[Any]:
-        """The series of the result; an error fails the test."""
-        expr = chosen(case.expr, servers, self.window)
-        if case.instant:
-            path, parameters = "query", {"query": expr, "time": f"{self.at:.3f}"}
-        else:
-            path = "query_range"
-            parameters = {"query": expr, "start": f"{self.at - 60:.3f}", "end": f"{self.at:.3f}", "step": "2"}
-        answer = self.client.get(f"{self.stack.url}/api/v1/{path}", params=parameters).json()
+    def result(self, case: Case, second: int, servers: str = ".+") -> list[Any]:
+        """The series of a case at a second of the recordings; an error fails the test."""
+        asked = {"query": chosen(case.expr, servers, WINDOW), "time": f"{self.start + second:.3f}"}
+        answer = self.client.get("/api/v1/query", params=asked).json()
         assert answer["status"] == "success", f"{case}: {answer.get('error')}"
         result: list[Any] = answer["data"]["result"]
         return result
 
-    def missing(self, dashboard: Json) -> set[str]:
-        """Queries without data or an explanation, now and shortly before."""
 
-        def lacking(seen: Snapshot) -> set[str]:
-            servers = OF_ONE_SERVER.get(dashboard["uid"], ".+")
-            return set(
-                unexplained(dashboard, lambda case: bool(seen.result(case, servers)), listed("maybe_empty"))[
-                    0
-                ]
-            )
+def exported(instance: str, job: str, recording: Recording, start: float) -> Iterator[str]:
+    """The recording as VictoriaMetrics imports it."""
+    for (name, labels, values), samples in recording.series.items():
+        shift = start if name.endswith("_timestamp_seconds") else 0.0
+        seen = {number: value + shift for number, value in enumerate(samples) if value is not None}
+        first = start + recording.interval - recording.lag
+        metric = {
+            "__name__": name,
+            "job": job,
+            "instance": instance,
+            **dict(zip(labels, values, strict=True)),
+        }
+        times = [round(1000 * (first + number * recording.interval)) for number in seen]
+        yield json.dumps({"metric": metric, "values": [*seen.values()], "timestamps": times})
 
-        found = lacking(self)
-        for earlier in self.earlier():
-            if found:
-                found &= lacking(earlier)
-        return found
+
+def replay_rules(directory: Path, store: httpx2.Client, start: float) -> None:
+    """Evaluate the rules over the recordings, once for each rule on the way from a sample to a dashboard."""
+    span = [datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for at in (start, start + END)]
+    adapted_rules(directory)
+    command = ["vmalert", f"-rule={directory}/rules/*.yaml", f"-evaluationInterval={INTERVAL}s"]
+    command += [f"-datasource.url={store.base_url}", f"-remoteWrite.url={store.base_url}"]
+    command += [f"-replay.timeFrom={span[0]}", f"-replay.timeTo={span[1]}", "-replay.rulesDelay=0s"]
+    for _ in range(LONGEST_CHAIN):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        # What was written is seen from now on.
+        store.get("/internal/force_flush").raise_for_status()
 
 
 @pytest.fixture(scope="module")
-def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    with filled(tmp_path_factory.mktemp("victoria")) as stack:
-        stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)", timeout=120)
-        machine.after(stack.root)
-        found = complete(stack)
-        stack.freeze("ase-simulator", "ase-exporter", "vmalert")
-        yield found
-
-
-def complete(stack: Filled) -> Snapshot:
-    """The first moment at which no panel lacks data, or the last that was looked at: medians take a while."""
-    deadline = time.monotonic() + TIMEOUT
-    order = list(DASHBOARDS)
-    while True:
-        found = Snapshot(stack, stack.wait(READY, timeout=240, behind=SETTLED))
-        lacking = next((each for each in order if found.missing(each)), None)
-        if time.monotonic() > deadline or lacking is None:
-            return found
-        # All queries take seconds of CPU: what lacks data is asked first the next time.
-        order.sort(key=lambda each: each is not lacking)
-        # Nothing is new before the next scrape.
-        time.sleep(PACE.scrape_interval)
-
-
-@every_dashboard
-def test_victoriametrics_answers_what_prometheus_answers(victoria: Snapshot, dashboard: Json) -> None:
-    assert victoria.missing(dashboard) == set()
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    directory = tmp_path_factory.mktemp("victoria")
+    address = f"{HOST}:{free_block(1)}"
+    url = f"http://{address}"
+    options = [f"-storageDataPath={directory / 'data'}", f"-httpListenAddr={address}"]
+    # Rules are evaluated several times: of equal samples one is kept, and no answer is remembered.
+    options += ["-dedup.minScrapeInterval=1ms", "-search.disableCache"]
+    # The store hides the last seconds.
+    start = time.time() // INTERVAL * INTERVAL - END - INTERVAL
+    with (
+        running(directory / "store.log", "victoria-metrics", *options),
+        httpx2.Client(base_url=url, trust_env=False, timeout=60) as client,
+    ):
+        eventually("VictoriaMetrics answers", partial(answers, f"{url}/health"), START)
+        for instance, job, recording in recordings(directory):
+            lines = "\n".join(exported(instance, job, recording, start))
+            client.post("/api/v1/import", content=lines.encode()).raise_for_status()
+        client.get("/internal/force_flush").raise_for_status()
+        replay_rules(directory, client, start)
+        yield Store(client, start)
 
 
 @every_dashboard
-def test_victoriametrics_has_the_change_marks(victoria: Snapshot, dashboard: Json) -> None:
+def test_victoriametrics_answers_what_prometheus_answers(store: Store, dashboard: Json) -> None:
+    servers = OF_ONE_SERVER.get(dashboard["uid"], ".+")
+
+    def has_data(case: Case) -> bool:
+        return any(store.result(case, second, servers) for second in SHOWN)
+
+    assert unexplained(dashboard, has_data, listed("not_replayed"))[0] == []
+
+
+@every_dashboard
+def test_victoriametrics_has_the_change_marks(store: Store, dashboard: Json) -> None:
     for case in annotations(dashboard):
-        assert any(each.result(case) for each in (victoria, *victoria.earlier())), str(case)
+        assert any(store.result(case, second) for second in MOMENTS), str(case)
 
 
-def test_a_server_without_history_or_changes_keeps_its_row(victoria: Snapshot) -> None:
+def test_a_server_without_history_or_changes_keeps_its_row(store: Store) -> None:
     """VictoriaMetrics drops NaN, so a missing value must be a number."""
     for metric in ("offset 1w", "ase:change_last"):
         (case,) = (case for case in queries(FLEET) if metric in case.expr)
-        assert {series["metric"]["instance"] for series in victoria.result(case)} == set(SERVERS), case
+        assert {series["metric"]["instance"] for series in store.result(case, END)} == SERVERS.keys(), case
