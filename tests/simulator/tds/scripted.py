@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import date
 
-from tests.conformance.cases import TYPES
+from tests.simulator.tds.type_cases import TYPES
 
 from ase_simulator.contracts import LoginRequest, ServerError
 from ase_simulator.results import (
@@ -23,15 +23,9 @@ from ase_simulator.results import (
 USER = "sa"
 PASSWORD = "sécret-1"
 
-# As a client gets them: the values of fixed length are padded. The last ones are bounds that no literal of T-SQL has.
+# The last ones are bounds that no literal of T-SQL has.
 ALL_TYPES: list[tuple[Type, object]] = [
-    *(
-        (
-            case.type,
-            str(case.value).ljust(case.type.length) if case.type.name in ("char", "unichar") else case.value,
-        )
-        for case in TYPES
-    ),
+    *((case.type, case.padded) for case in TYPES),
     (Type("int"), -2147483648),
     (Type("bigint"), -9223372036854775808),
     (Type("float"), -2.25e100),

@@ -6,13 +6,17 @@ from typing import Any
 
 import pyodbc
 import pytest
-from tests.simulator.tds.running import Running
+from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ALL_TYPES, PASSWORD, USER
+from tests.simulator.tds.type_cases import TYPES, TypeCase
+
+from ase_simulator.model import load_scenario
+from ase_simulator.simulation import simulation
 
 
 @contextmanager
-def connected(port: int) -> Iterator[Any]:
-    text = f"DRIVER=FreeTDS;SERVER=127.0.0.1;PORT={port};TDS_Version=5.0;UID={USER};PWD={PASSWORD}"
+def connected(port: int, password: str = PASSWORD) -> Iterator[Any]:
+    text = f"DRIVER=FreeTDS;SERVER=127.0.0.1;PORT={port};TDS_Version=5.0;UID={USER};PWD={password}"
     with closing(pyodbc.connect(f"{text};ClientCharset=UTF-8", timeout=60, autocommit=True)) as connection:
         yield connection
 
@@ -32,3 +36,19 @@ def test_parameters_are_refused_and_the_connection_goes_on(server: Running, sql:
         with pytest.raises(pyodbc.Error, match="20999"):
             connection.execute(sql, 1)
         assert len(connection.execute("numbers 2").fetchall()) == 2
+
+
+def test_a_literal_of_every_type_and_its_null_come_through_t_sql() -> None:
+    (model,) = load_scenario("idle", speed=0)
+    nullable = [case for case in TYPES if case.type.name != "bit"]
+    with (
+        running(lambda: simulation(model, None, "127.0.0.1", 0)) as server,
+        connected(server.port, "") as connection,
+    ):
+
+        def converted(cases: list[TypeCase], literal: str = "") -> list[object]:
+            columns = (f"convert({case.sql_type}, {literal or case.literal})" for case in cases)
+            return list(connection.execute(f"select {', '.join(columns)}").fetchone())
+
+        assert converted(TYPES) == [case.padded for case in TYPES]
+        assert converted(nullable, "null") == [None] * len(nullable)
