@@ -19,11 +19,7 @@ lint-imports >/dev/null || { lint-imports; exit 1; }
 python deploy/dev/duplicate_names.py
 python deploy/dev/version.py --check
 yamllint --strict .
-check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yaml
-check-jsonschema --quiet --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yaml
-check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
-check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
-ours -path './.github/ISSUE_TEMPLATE/*' ! -name config.yml | xargs check-jsonschema --quiet --builtin-schema vendor.github-issue-forms
+said=$(python deploy/dev/schemas.py) || { echo "$said" >&2; exit 1; }
 { ours -name '*.sh'; echo .ci/run; } | xargs shellcheck
 ours -name 'Dockerfile*' | xargs --no-run-if-empty hadolint
 

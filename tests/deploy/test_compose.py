@@ -60,19 +60,15 @@ def targets(prometheus: dict[str, Any]) -> dict[str, list[str]]:
     return {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs if "static_configs" in job}
 
 
-def test_the_compose_specification_and_docker_compose_accept_every_file() -> None:
-    paths = [str(path) for path in (COMPOSE, FLEET, REAL)]
-    command = [str(TOOLS / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", *paths]
-    checked = subprocess.run(command, capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stdout
+@pytest.mark.parametrize("path", [COMPOSE, FLEET, REAL], ids=lambda path: path.parent.name)
+def test_docker_compose_accepts_it(path: Path) -> None:
     if subprocess.run(["sh", "-c", "docker compose version"], capture_output=True).returncode:
-        pytest.skip("docker compose is not installed: only the schema was checked")
-    for path in paths:
-        options = f"--env-file .env.example --file {path} --profile demo config --quiet"
-        checked = subprocess.run(
-            ["docker", "compose", *options.split()], cwd=REPOSITORY, capture_output=True, text=True
-        )
-        assert checked.returncode == 0, checked.stderr
+        pytest.skip("docker compose is not installed: deploy/dev/schemas.py alone checks the file")
+    options = f"--env-file .env.example --file {path} --profile demo config --quiet"
+    checked = subprocess.run(
+        ["docker", "compose", *options.split()], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stderr
 
 
 @every_service
