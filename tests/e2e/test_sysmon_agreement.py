@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import pytest
 from tests.exporter.simulated import PASSWORD, Simulated, reading, run, scrape
+from tests.faults.scraping import Samples, samples
 
 from ase_exporter.config import Auth, Target
 from ase_exporter.scraping.target_scraper import TargetScraper
@@ -37,14 +38,12 @@ SPINLOCKS = {
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-Samples = dict[str, dict[tuple[str, ...], float]]
-
 
 @dataclass(frozen=True)
 class Window:
     """One run, seen both ways: what the counters grew, and the report."""
 
-    grown: Samples
+    grown: dict[str, Samples]
     report: Report
 
     def counted(self, name: str, **labels: str) -> float:
@@ -60,11 +59,10 @@ class Window:
         return self.counted("ase_spinlock_waits_total", spinlock=spinlock) / grabs if grabs else 0.0
 
 
-def read(scraper: TargetScraper) -> Samples:
+def read(scraper: TargetScraper) -> dict[str, Samples]:
     result = scrape(scraper, 120.0)
     assert result.summary.up and not result.summary.error, result.summary.error
-    families = result.all_families(stuck=False)
-    return {family.name: {tuple(labels): value for labels, value in family.samples} for family in families}
+    return samples(result)
 
 
 def look_both_ways(server: Simulated, runs: Sequence[int]) -> Iterator[Window]:

@@ -93,7 +93,14 @@ def test_every_collector_is_read_beside_a_hundred_thousand_spinlocks() -> None:
     read_through("hostile", NEWEST)
 
 
-@pytest.mark.parametrize("version", profiles())
+# Of every build: the oldest, a cluster, and the newest.
+EVERY_BUILD = {"12.5.4", "15.7 SP138 CE", "16.1"}
+
+
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param(each, marks=[] if each in EVERY_BUILD else pytest.mark.slow) for each in profiles()],
+)
 def test_every_collector_that_can_be_read_is_read(version: str, tmp_path: Path) -> None:
     read_through(scenario(tmp_path), version)
 

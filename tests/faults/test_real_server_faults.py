@@ -117,14 +117,11 @@ def test_a_start_date_that_is_no_date_is_no_restart(server: Simulated) -> None:
         server.model.faults.column_types = types
         server.model.advance(1.0)
         after = samples(scrape(scraper))["ase_spinlock_grabs_total"]
-        assert all(after[key] - before[key] < server_grabs(server) / 2 for key in before)
+        # The raw grabs of all slots.
+        grabs = max(map(sum, slots(server).values()))
+        assert all(after[key] - before[key] < grabs / 2 for key in before)
         before = after
     scraper.close()
-
-
-def server_grabs(server: Simulated) -> float:
-    """The raw grabs of the busiest slot."""
-    return max(float(row["Grabs"]) for row in server.model.table("monSpinlockActivity"))
 
 
 def test_a_connection_that_is_one_answer_behind_is_lost(
@@ -146,7 +143,7 @@ READABLE = frozenset(("read only", "standby", "quiesced"))
 UNAVAILABLE = DATABASE_STATES.keys() - READABLE
 
 
-@pytest.mark.parametrize("version", ["12.5.4", "15.0.3", "16.0 SP04"])
+@pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])
 def test_a_database_that_cannot_be_opened_costs_its_own_free_space_alone(version: str) -> None:
     module = reading("state", "database_space", "database_states")
     with run(version, "quiet-oltp", speed=0.0) as server:
@@ -348,7 +345,6 @@ def test_a_server_in_process_mode_lacks_threads_alone(server: Simulated, scraper
 CHANGES = {
     "America/New_York": ("2026-03-08T06:50", "2026-11-01T05:50"),
     "America/St_Johns": ("2026-03-08T05:20", "2026-11-01T04:20"),
-    "Europe/Berlin": ("2026-03-29T00:50", "2026-10-25T00:50"),
     "Australia/Lord_Howe": ("2026-10-03T15:20", "2026-04-04T14:50"),
     "Asia/Kolkata": ("2026-03-29T00:50", "2026-10-25T00:50"),
 }
