@@ -53,6 +53,12 @@ class MeasureDefinition(Selection):
     empty: float = 0.0
     rare: bool = False
     grown: str | None = None
+    fallen: str | None = None
+
+    @property
+    def compared(self) -> str | None:
+        """The measure of which it says how far it is from its usual value; None for the others."""
+        return self.grown or self.fallen
 
     @property
     def selections(self) -> Iterator[Selection]:
@@ -110,8 +116,10 @@ class FindingDefinition(Strict):
         return None if self.times else self.part
 
 
-# Names in `when` that are no measures: the share of the finding's part, and the sum of the account.
-SHARE, SESSIONS = "share", "sessions"
+# Names in `when` that are no measures: the share of the finding's part, the sum of the account, and how much of the
+# part's time in a transaction is above the usual.
+SHARE, SESSIONS, PART_GROWN = "share", "sessions", "part_grown"
+OF_ACCOUNT = frozenset({SHARE, SESSIONS, PART_GROWN})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,7 +132,7 @@ class DiagnosisCatalogue(Strict):
 
     def inputs_of(self, finding: FindingDefinition) -> dict[str, None]:
         """The measures on which a finding depends, in order."""
-        names = [name for limits in finding.when for name in limits if name not in (SHARE, SESSIONS)]
+        names = [name for limits in finding.when for name in limits if name not in OF_ACCOUNT]
         part = [self.account[finding.part].measure, finding.times] if finding.part else []
         return dict.fromkeys([*names, *filter(None, part)])
 
@@ -136,9 +144,9 @@ class DiagnosisCatalogue(Strict):
 
     def _metrics_of(self, finding: FindingDefinition) -> set[str]:
         inputs = self.inputs_of(finding)
-        defined = [self.measures[self.measures[name].grown or name] for name in inputs]
+        defined = [self.measures[self.measures[name].compared or name] for name in inputs]
         found = {selection.metric for each in defined for selection in each.selections}
-        by_waits = finding.part or any({SHARE, SESSIONS} & limits.keys() for limits in finding.when)
+        by_waits = finding.part or any(OF_ACCOUNT & limits.keys() for limits in finding.when)
         return found | ({"ase_wait_seconds_total"} if by_waits else set())
 
     def part_of(self, event_id: str, wait_class: str) -> str | None:

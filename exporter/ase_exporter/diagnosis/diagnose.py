@@ -6,8 +6,18 @@ from statistics import fmean
 from typing import Literal
 
 from ase_exporter.diagnosis.account import Account, account_of
-from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, Bounds, FindingDefinition, catalogue, threshold
-from ase_exporter.diagnosis.measures import Measure, Measures, Readings, read_measures, wait_seconds
+from ase_exporter.diagnosis.catalogue import (
+    OF_ACCOUNT,
+    PART_GROWN,
+    SESSIONS,
+    SHARE,
+    Bounds,
+    FindingDefinition,
+    catalogue,
+    threshold,
+)
+from ase_exporter.diagnosis.measures import NO_BASELINE as NO_HISTORY
+from ase_exporter.diagnosis.measures import Measure, Measures, Readings, above, read_measures, wait_seconds
 from ase_exporter.sessions.blocking import chain_heads
 from ase_exporter.views.figures import shown
 
@@ -118,13 +128,15 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What is usual on a server: values of measures by name, and shares of the account by part."""
+    """What is usual on a server: values of measures by name; shares of the account, and its seconds in a transaction,
+    by part."""
 
     measures: Mapping[str, float]
     shares: Mapping[str, float]
+    per_transaction: Mapping[str, float]
 
 
-NO_BASELINE = Baseline({}, {})
+NO_BASELINE = Baseline({}, {}, {})
 
 
 def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
@@ -162,8 +174,14 @@ def _root_blockers(readings: Readings) -> list[str]:
 def baseline_of(usual: Diagnosis) -> Baseline:
     """What was usual, by the diagnosis of a window before."""
     measures = {name: each.value for name, each in usual.measures.items() if each.value is not None}
-    shares = {part: usual.account.caused(part) for part in usual.account.parts}
-    return Baseline(measures, {part: share for part, share in shares.items() if share is not None})
+    account = usual.account
+    shares = {part: account.caused(part) for part in account.parts}
+    each = {part: account.per_transaction(part) for part in account.parts}
+    return Baseline(
+        measures,
+        {part: share for part, share in shares.items() if share is not None},
+        {part: seconds for part, seconds in each.items() if seconds is not None},
+    )
 
 
 def mean_of(baselines: Sequence[Baseline]) -> Baseline:
@@ -173,7 +191,11 @@ def mean_of(baselines: Sequence[Baseline]) -> Baseline:
         names = dict.fromkeys(name for each in values for name in each)
         return {name: fmean(each[name] for each in values if name in each) for name in names}
 
-    return Baseline(mean([each.measures for each in baselines]), mean([each.shares for each in baselines]))
+    return Baseline(
+        mean([each.measures for each in baselines]),
+        mean([each.shares for each in baselines]),
+        mean([each.per_transaction for each in baselines]),
+    )
 
 
 def unreachable(readings: Readings, reason: str) -> Diagnosis:
@@ -222,8 +244,9 @@ def _not_compared(measures: Measures, unknown: Iterable[Unknown]) -> str:
     """What an all-clear does not cover: findings that need to know what is usual."""
     known = catalogue()
     inputs = [name for each in unknown for name in known.inputs_of(known.findings[each.name])]
-    grown = [measures[name] for name in inputs if known.measures[name].grown]
+    grown = [measures[name] for name in inputs if known.measures[name].compared]
     reasons = dict.fromkeys(each.unknown for each in grown if each.unknown)
+    reasons |= dict.fromkeys(NO_HISTORY for each in unknown if NO_HISTORY in each.reason.split("; "))
     return f"; {NOT_COMPARED}: {', '.join(reasons)}" if reasons else ""
 
 
@@ -245,13 +268,15 @@ class _Judge:
 
     def reason(self, definition: FindingDefinition) -> str:
         """Why it is not known whether a finding holds."""
-        of_account = {SHARE, SESSIONS} & {name for limits in definition.when for name in limits}
+        of_account = OF_ACCOUNT & {name for limits in definition.when for name in limits}
         reasons = [
             reason
             for part, reason in self.account.unknown.items()
             if part == definition.part or (of_account and part != "spinning")
         ]
         reasons += [self.measures[name].unknown for name in catalogue().inputs_of(definition)]
+        if PART_GROWN in of_account and self._part_grown(definition) is None:
+            reasons.append(NO_HISTORY)
         return "; ".join(dict.fromkeys(filter(None, reasons)))
 
     def finding(
@@ -264,6 +289,7 @@ class _Judge:
         inputs = catalogue().inputs_of(definition)
         says = {each.name: each.text for each in self.measures.values()}
         says[SHARE] = "an unknown share" if share is None else shown(share, "ratio")
+        says[PART_GROWN] = shown(self._part_grown(definition), "ratio")
         return Finding(
             name=name,
             word=definition.word,
@@ -284,6 +310,8 @@ class _Judge:
             value = self.account.share(definition.part) if definition.part else None
         elif name == SESSIONS:
             value = self.account.sessions
+        elif name == PART_GROWN:
+            return bounds.hold(self._part_grown(definition))
         else:
             value = self.measures[name].value
         if value is None:
@@ -296,6 +324,15 @@ class _Judge:
             if reached == (name == SHARE):
                 return None
         return bounds.hold(value)
+
+    def _part_grown(self, definition: FindingDefinition) -> float | None:
+        """How much of the part's time in a transaction is above the usual; None if one of them is not known."""
+        part = definition.part or ""
+        if part in self.account.parts and self.account.transactions == 0:
+            # There is none whose time could have grown; that they are missing is a finding of its own.
+            return 0.0
+        now, usual = self.account.per_transaction(part), self.baseline.per_transaction.get(part)
+        return None if now is None or usual is None else above(now, usual)
 
     def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
         """How much of a share of its part it explains."""

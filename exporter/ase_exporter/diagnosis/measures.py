@@ -132,8 +132,8 @@ def read_measures(readings: Readings, baseline: Mapping[str, float] | None = Non
     found: dict[str, Measure] = {}
     evaluation = Evaluation(readings)
     for name, definition in catalogue().measures.items():
-        if definition.grown:
-            found[name] = _grown(name, definition, found[definition.grown], baseline or {})
+        if definition.compared:
+            found[name] = _compared(name, definition, found[definition.compared], baseline or {})
         else:
             found[name] = evaluation.measure(name, definition)
         # Tables are read one after the other, and some factors are assumed: a part may seem larger than its whole.
@@ -157,14 +157,26 @@ def wait_seconds(readings: Readings) -> tuple[dict[str, float], str]:
     return found, ""
 
 
-def _grown(name: str, definition: MeasureDefinition, now: Measure, baseline: Mapping[str, float]) -> Measure:
-    # Nothing before is no usual: the server was idle, or did less than its counters resolve.
+def _compared(
+    name: str, definition: MeasureDefinition, now: Measure, baseline: Mapping[str, float]
+) -> Measure:
     usual = baseline.get(now.name)
     value = None
-    if now.value is not None and usual is not None and (usual > 0 or now.value == 0):
-        value = max(0.0, 1 - usual / now.value) if now.value > 0 else 0.0
+    if now.value is not None and usual is not None:
+        missing = max(0.0, 1 - now.value / usual) if usual > 0 else 0.0
+        value = missing if definition.fallen else above(now.value, usual)
     unknown = now.unknown or (NO_BASELINE if value is None else "")
     return Measure(name, definition.title, definition.unit, value, unknown, metrics=now.metrics)
+
+
+def above(value: float, other: float) -> float | None:
+    """The share of a value that is above another one, 0-1; None where the other is nothing.
+
+    Nothing is no usual: the server was idle, or did less than its counters resolve.
+    """
+    if not value:
+        return 0.0
+    return max(0.0, 1 - other / value) if other > 0 else None
 
 
 class Evaluation:

@@ -28,11 +28,12 @@ _MAX_NAME = 200
 
 
 class Moment(msgspec.Struct, frozen=True, array_like=True):
-    """at: Unix time. measures, shares: as those of a baseline."""
+    """at: Unix time. measures, shares, per_transaction: as those of a baseline."""
 
     at: float
     measures: dict[str, float]
     shares: dict[str, float]
+    per_transaction: dict[str, float]
 
 
 class Usual:
@@ -58,7 +59,7 @@ class Usual:
         usual = baseline_of(found)
         compared = {name: value for name, value in usual.measures.items() if name in _compared()}
         kept = [each for each in self._moments if at - KEPT <= each.at <= at]
-        self._moments = [*kept, Moment(at, compared, dict(usual.shares))]
+        self._moments = [*kept, Moment(at, compared, dict(usual.shares), dict(usual.per_transaction))]
         self._baseline = None
         self._write()
 
@@ -97,10 +98,14 @@ def _medians(moments: Sequence[Moment]) -> Baseline:
         names = dict.fromkeys(name for each in found for name in each)
         return {name: median(each[name] for each in found if name in each) for name in names}
 
-    return Baseline(medians([each.measures for each in moments]), medians([each.shares for each in moments]))
+    return Baseline(
+        medians([each.measures for each in moments]),
+        medians([each.shares for each in moments]),
+        medians([each.per_transaction for each in moments]),
+    )
 
 
 @cache
 def _compared() -> frozenset[str]:
     """The measures that are compared with what is usual."""
-    return frozenset(each.grown for each in catalogue().measures.values() if each.grown)
+    return frozenset(each.compared for each in catalogue().measures.values() if each.compared)

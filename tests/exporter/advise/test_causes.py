@@ -30,7 +30,7 @@ OPTIONS = {
     "max memory": 10_000_000,
     "total logical memory": 9_900_000,
 }
-USUAL = Baseline({"reads_per_transaction": 0.5, "cpu_per_transaction": 1e-4}, {})
+USUAL = Baseline({"reads_per_transaction": 0.5, "cpu_per_transaction": 1e-4}, {}, {})
 STATES = 100
 
 

@@ -7,7 +7,7 @@ from tests.exporter.diagnosis.states import State, generated
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.diagnosis import catalogue as catalogue_module
-from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, catalogue, threshold
+from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, PART_GROWN, catalogue, threshold
 from ase_exporter.diagnosis.diagnose import (
     NOT_COMPARED,
     Baseline,
@@ -60,7 +60,8 @@ def test_a_healthy_server_works_and_an_idle_one_idles() -> None:
     [
         ("ase_error_log_messages_total", {"error": "823", "severity": "24"}, 0.1, "ERRORS: message 823: "),
         ("ase_error_log_messages_total", {"error": "3414", "severity": "10"}, 0.1, "ERRORS: message 3414: "),
-        ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, 0.1, "IDLE: "),
+        ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, 0.1, "FULL: "),
+        ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, 0.01, "IDLE: "),
         ("ase_error_log_messages_total", {"error": "4002", "severity": "14"}, 0.5, "LOGINS: 30 "),
         ("ase_error_log_messages_total", {"error": "4002", "severity": "14"}, 0.1, "IDLE: "),
         ("ase_cluster_link_state", {"local": "a", "remote": "b", "state": "Down"}, 1.0, "INTERCONNECT: link a b: "),
@@ -103,7 +104,7 @@ def test_what_was_not_read_is_no_all_clear(collector: str, words: str, busy: flo
 
 
 def test_a_finding_that_spinning_would_explain_comes_last_while_spinning_is_not_known() -> None:
-    usual = Baseline({"cpu_per_transaction": 0.002, "reads_per_transaction": 60.0}, {})
+    usual = Baseline({"cpu_per_transaction": 0.002, "reads_per_transaction": 60.0}, {}, {})
     state = healthy(1.0)
     assert diagnose(state, usual).state == "costlier"
     state.switched_off = {"spinlocks"}
@@ -188,7 +189,7 @@ def test_what_explains_most_comes_first_and_what_is_usual_counts_less() -> None:
     state = blocked(30.0)
     state.set("ase_wait_seconds_total", 60.0, event_id="54", event="log", **{"class": "write"})
     assert [each.name for each in diagnose(state).findings] == ["log_waits", "blocked"]
-    usual = Baseline({}, {"log": 0.55})
+    usual = Baseline({}, {"log": 0.55}, {})
     assert [each.name for each in diagnose(state, usual).findings] == ["blocked", "log_waits"]
 
 
@@ -200,7 +201,7 @@ def test_names_of_the_server_are_no_part_of_the_text() -> None:
 
 
 def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline() -> None:
-    usual = Baseline({"cpu_per_transaction": 0.008, "reads_per_transaction": 60.0}, {})
+    usual = Baseline({"cpu_per_transaction": 0.008, "reads_per_transaction": 60.0}, {}, {})
     state = healthy()
     assert diagnose(state, usual).state == "costlier"
     state.set("ase_logical_reads_total", 60_000.0)
@@ -211,12 +212,21 @@ def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline(
     assert ("heavier", "no history") in {(each.name, each.reason) for each in found.unknown}
 
 
+# Findings that depend on what is usual.
+COMPARED = {
+    name
+    for name, each in catalogue().findings.items()
+    if any(PART_GROWN in limits for limits in each.when)
+    or any(catalogue().measures[measure].compared for measure in catalogue().inputs_of(each))
+}
+
+
 def test_an_all_clear_says_what_it_was_not_compared_with() -> None:
     said = []
     for state in map(generated, range(200)):
         bare = diagnose(state)
         if bare.state in ("works", "idle"):
-            missing = {"round_trips", "heavier", "costlier"} & {each.name for each in bare.unknown}
+            missing = COMPARED & {each.name for each in bare.unknown}
             said.append((NOT_COMPARED in bare.sentence, bool(missing)))
             compared = diagnose(state, baseline_of(bare))
             assert state.switched_off or NOT_COMPARED not in compared.sentence
@@ -227,10 +237,10 @@ def test_an_all_clear_says_what_it_was_not_compared_with() -> None:
 def test_every_name_in_the_catalogue_exists() -> None:
     known = catalogue()
     for name, finding in known.findings.items():
-        used = {each for limits in finding.when for each in limits} - {SHARE, SESSIONS}
+        used = {each for limits in finding.when for each in limits} - OF_ACCOUNT
         used |= {each for each in (finding.times, finding.about) if each} - {"blocker"}
         assert used <= known.measures.keys(), name
-        finding.says.format(**dict.fromkeys([*known.measures, SHARE], ""))
+        finding.says.format(**dict.fromkeys([*known.measures, *OF_ACCOUNT], ""))
         for limits in finding.when:
             for bounds in limits.values():
                 for limit in (bounds.at_least, bounds.at_most):

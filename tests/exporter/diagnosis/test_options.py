@@ -10,7 +10,7 @@ from tests.exporter.top.watching import SCENARIOS, watched
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, FindingDefinition, catalogue
+from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, FindingDefinition, catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.readings import live
@@ -26,10 +26,10 @@ def collectors_of(finding: FindingDefinition) -> set[str]:
     names = {name for limits in finding.when for name in limits}
     found = {
         selection.metric
-        for name in names - {SHARE, SESSIONS}
-        for selection in known.measures[known.measures[name].grown or name].selections
+        for name in names - OF_ACCOUNT
+        for selection in known.measures[known.measures[name].compared or name].selections
     }
-    found |= {"ase_wait_seconds_total"} if names & {SHARE, SESSIONS} else set()
+    found |= {"ase_wait_seconds_total"} if names & OF_ACCOUNT else set()
     return {collector_of(metric) for metric in found} - {""}
 
 
