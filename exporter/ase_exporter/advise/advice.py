@@ -1,6 +1,7 @@
 """Advice on what the diagnosis finds, spinlocks and all else: statements, by the time that each finding explains."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -30,6 +31,7 @@ Severity = Literal["severe", "hot", "busy", "quiet"]
 MIN_ENGINES, MIN_SHARE = 0.5, 0.01
 # Findings of the diagnosis whose remedies are those of the hot spinlocks.
 _ABOUT_SPINLOCKS = ("spinning", "contended")
+_SET = re.compile(r"exec sp_configure '([^']+)', (\d+)")
 # A step that needs less memory than this is given even where free memory is not known.
 _NOTICED_BYTES = 2**20
 
@@ -175,7 +177,10 @@ def _finding(spinlock: SpinlockRates, evidence: Evidence, cost: float, spins: fl
         found,
         current=current,
         steps=(replace(step, share=share, engines=engines),) if step else (),
-        cautions=tuple(remedy.cautions),
+        cautions=(
+            *(text for option, text in remedy.switches.items() if evidence.options.get(option) == 0),
+            *remedy.cautions,
+        ),
         sources=tuple(remedy.sources),
     )
 
@@ -205,13 +210,19 @@ def _worth_its_price(finding: SpinlockFinding, evidence: Evidence) -> SpinlockFi
     return replace(finding, steps=steps, cautions=(*finding.cautions, *cautions))
 
 
+def _is_so_already(step: AdviceStep, evidence: Evidence) -> bool:
+    """Whether all that a step does is to set options to the values that they have."""
+    found = [_SET.fullmatch(statement) for statement in step.statements]
+    return all(each and evidence.options.get(each[1]) == int(each[2]) for each in found)
+
+
 def _worthwhile(
     steps: Iterable[AdviceStep], evidence: Evidence, little: Callable[[AdviceStep], str]
 ) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
     """What to do, and what is not worth its price. little: what a step eases, if that is too little, else ''."""
     kept, cautions = [], []
     for step in steps:
-        why_not = _too_large(step, evidence)
+        why_not = "it is set" if _is_so_already(step, evidence) else _too_large(step, evidence)
         if step.downtime and (eased := little(step)):
             why_not = why_not or f"{eased}: too little for a restart or single-user mode"
         if why_not:
@@ -239,7 +250,10 @@ def _step(spinlock: SpinlockRates, remedy: Remedy, evidence: Evidence) -> tuple[
         option, step = remedy.increase.option, remedy.increase.step(evidence)
         if step is None:
             return f"{option}: unknown", None
-        return f"{option} = {evidence.options[option]:,}", replace(step, restart=remedy.static)
+        now, share = evidence.options[option], remedy.increase.share
+        kept = share.kept(now, evidence) if share else None
+        current = f"{option} = {now:,}" + ("" if kept is None else f", of which each engine keeps {kept:,}")
+        return current, replace(step, restart=step.restart or remedy.static)
     cache = next((cache for cache in evidence.caches if cache.name == spinlock.name), None)
     if remedy.partitions and cache:
         return _reduce_cache_contention(spinlock, cache, remedy.target, remedy.partitions, evidence)

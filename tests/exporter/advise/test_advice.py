@@ -1,5 +1,6 @@
 """Advice: arithmetic, limits of ASE, thresholds below which there is none, and report formats."""
 
+import math
 from dataclasses import replace
 from io import StringIO
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from sqlglot import Dialect
 from tests.exporter.untrusted.hostile_names import hostile_names
 
-from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
+from ase_exporter.advise.advice import Advice, SpinlockFinding, _worthwhile, advise
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, SpinlockRates
 from ase_exporter.advise.remedies import AdviceStep, remedies
 from ase_exporter.advise.view import advice_view
@@ -348,8 +349,56 @@ def test_every_option_that_advice_reads_is_an_option_of_the_catalogue_or_the_fac
     assert problems == []
     read = catalogue.collectors["configuration"].sql or ""
     for remedy in remedies().remedies:
+        # Those that only sharpen a remedy are read with the facts of a server, which have all options.
         for option in (remedy.ratio and remedy.ratio.option, remedy.increase and remedy.increase.option):
             assert option is None or f"'{option}'" in read, option
+
+
+@pytest.mark.parametrize("percent", [0, 10, 50, 80])
+@pytest.mark.parametrize("expected", [1, 4, 7, 8, 15, 16, 17, 64, 128])
+@pytest.mark.parametrize("size", [7000, 40_000, 1_000_000])
+def test_what_engines_keep_of_the_procedure_cache_is_put_right_before_it_is_raised(
+    percent: int, expected: int, size: int
+) -> None:
+    options = {
+        "procedure cache size": size,
+        "engine local cache percent": percent,
+        "max online engines": expected,
+        "max memory": 10_000_000,
+        "total logical memory": 5_000_000,
+    }
+    found = only(advise(evidence(spinlock("Resource->rproccache_spin", 0.5), engines=8, options=options)))
+    (step,) = found.steps
+    each = size * percent // 100 // expected
+    assert found.current == f"procedure cache size = {size:,}, of which each engine keeps {each:,}"
+    wrong = [
+        *(["exec sp_configure 'engine local cache percent', 50"] if percent == 0 else []),
+        *(["exec sp_configure 'max online engines', 8"] if expected >= 16 else []),
+    ]
+    assert list(step.statements) == (
+        wrong or [f"exec sp_configure 'procedure cache size', {math.ceil(size * 1.5)}"]
+    )
+    assert step.restart == bool(wrong)
+    assert step.memory == (0 if wrong else (math.ceil(size * 1.5) - size) * 2048)
+    if wrong:
+        after = size * (percent or 50) // 100 // (8 if expected >= 16 else expected)
+        assert f"keeps {after:,} for itself, now {each:,}" in step.why
+
+
+@pytest.mark.parametrize("value", [None, 0, 1])
+def test_an_option_that_has_the_value_is_not_set_again(value: int | None) -> None:
+    options = {} if value is None else {"enable literal autoparam": value}
+    step = AdviceStep(("exec sp_configure 'enable literal autoparam', 1",), "")
+    kept, cautions = _worthwhile([step], evidence(options=options), lambda _: "")
+    assert (kept, bool(cautions)) == (((), True) if value == 1 else ((step,), False))
+
+
+@pytest.mark.parametrize("value", [None, 0, 1])
+def test_a_switch_is_named_where_it_is_there_and_off(value: int | None) -> None:
+    options = {"procedure cache size": 7000, "max memory": 10**7, "total logical memory": 5 * 10**6}
+    options |= {} if value is None else {"enable large chunk elc": value}
+    found = only(advise(evidence(spinlock("Resource->rproccache_spin", 0.5), options=options)))
+    assert any("enable large chunk elc" in caution for caution in found.cautions) == (value == 0)
 
 
 def test_a_restart_is_not_advised_for_less_than_half_an_engine() -> None:

@@ -172,6 +172,13 @@ def test_columns_are_spelled_as_the_server_spells_them() -> None:
         ("fglockspins", "lock_hashtable"),
         ("Resource->rproccache_spin", "procedure_cache"),
         ("Kernel->kpprocspin[i]", "kernel"),
+        ("Kernel->kprunqspinlock", "scheduler"),
+        ("Kernel->erunqspinlock", "scheduler"),
+        ("Kernel->kpsleepqspinlock[i]", "scheduler"),
+        ("Network memory pool spinlock", "io_controller"),
+        ("Socktab Spinlock[i]", "io_controller"),
+        ("PTNCOND_SPIN", "partition_descriptor"),
+        ("imdb_cache", "data_cache"),
         ("LDAP_SPIN", "other"),
     ],
 )
