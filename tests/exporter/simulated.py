@@ -81,6 +81,11 @@ class Simulated:
         auth = Auth(user=user, password=PASSWORD)
         return Config(targets=(Target(name="ONE", host=host, port=port),), auth={"default": auth}, **parts)
 
+    def environment(self, user: str = "monitor") -> dict[str, str]:
+        """The variables that make it the target of a command without a configuration."""
+        host, port = self.address
+        return {"ASE_HOST": host, "ASE_PORT": str(port), "ASE_USER": user, "ASE_PASSWORD": PASSWORD}
+
     def check(self, user: str = "monitor", *, everything: bool = False) -> TargetCheck:
         """What `check` does with that login."""
         config = self.config(user)

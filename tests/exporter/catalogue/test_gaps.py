@@ -3,17 +3,16 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exporter.simulated import Simulated, run
+from tests.exporter.commands.command_line import Run
+from tests.exporter.simulated import Simulated
+from tests.exporter.simulated import run as simulated_server
 from tests.paths import DEPLOY
-from typer.testing import CliRunner
 
 from ase_exporter.catalogue import load_catalogue, plan, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
-from ase_exporter.commands.app import build
 
 CATALOGUE, _ = load_catalogue()
 SQL = DEPLOY / "sql"
@@ -22,7 +21,7 @@ SQL = DEPLOY / "sql"
 @pytest.fixture(scope="module")
 def server() -> Iterator[Simulated]:
     """A server with all that is monitored, to which each test gives back what it takes away."""
-    with run("16.0 SP04", "quiet-oltp") as server:
+    with simulated_server("16.0 SP04", "quiet-oltp") as server:
         with server.login("sa") as query:
             run_script(query, "enable_monitoring.sql")
         yield server
@@ -124,32 +123,22 @@ def test_nothing_is_switched_on_without_its_price_and_no_feature_for_its_metrics
 
 
 def test_check_prints_each_gap_what_it_blinds_and_one_script_that_closes_all(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: Simulated, run: Run
 ) -> None:
     with server.login("sa") as query:
         query("exec sp_configure 'enable spinlock monitoring', 0")
         query("revoke select on sysusages from public")
-    secret = tmp_path / "password"
-    secret.write_text(server.password)
-    host, port = server.address
-    for name, value in {
-        "ASE_HOST": host,
-        "ASE_PORT": str(port),
-        "ASE_USER": "monitor",
-        "ASE_PASSWORD_FILE": str(secret),
-    }.items():
-        monkeypatch.setenv(name, value)
-    result = CliRunner().invoke(build(), ["check"])
-    assert result.exit_code == 1, result.output
-    assert "configuration option 'enable spinlock monitoring' is off" in result.output
-    assert "ase_spinlock_grabs_total" in result.output
-    assert re.search("alerts that do not see this: .*AseSpinlockContention", result.output)
-    assert re.search("findings that do not see this: .*spinning.*contended", result.output)
-    assert "database archive and 2 more: Msg 916" in result.output
-    script = result.output.partition("As an administrator:\n")[2].partition("\n\n")[0]
+    result = run("check", **server.environment())
+    assert result.returncode == 1, result.stderr
+    assert "configuration option 'enable spinlock monitoring' is off" in result.stdout
+    assert "ase_spinlock_grabs_total" in result.stdout
+    assert re.search("alerts that do not see this: .*AseSpinlockContention", result.stdout)
+    assert re.search("findings that do not see this: .*spinning.*contended", result.stdout)
+    assert "database archive and 2 more: Msg 916" in result.stdout
+    script = result.stdout.partition("As an administrator:\n")[2].partition("\n\n")[0]
     with server.login("sa") as query:
-        for batch in script.split("\ngo\n"):
+        for batch in filter(str.strip, script.split("\ngo\n")):
             query(batch)
-    result = CliRunner().invoke(build(), ["check"])
-    assert result.exit_code == 0, result.output
-    assert "Nothing is missing." in result.output and "Msg" not in result.output
+    result = run("check", **server.environment())
+    assert result.returncode == 0, result.stderr
+    assert "Nothing is missing." in result.stdout and "Msg" not in result.stdout

@@ -41,12 +41,6 @@ def test_a_jump_of_our_clock_between_two_snapshots_leaves_the_time_of_the_change
     assert change.not_before == pytest.approx(change.at - 60)
 
 
-def test_snapshots_without_a_change_in_between_count_for_the_earliest_time() -> None:
-    unchanged = snapshot(1e9 + 60 - 3600, 560.0, "5000")
-    (change,) = changes(snapshot(1e9, 500.0, "5000"), unchanged, snapshot(1e9 + 120 - 3600, 620.0, "9000"))
-    assert change.not_before == 1e9 + 60 - 3600
-
-
 @pytest.mark.parametrize("wrong", [-3600.0, 3600.0])
 def test_a_restart_whose_time_is_off_by_an_hour_is_not_taken_for_exact(wrong: float) -> None:
     """Daylight saving time began or ended between the start of the server and the snapshot."""

@@ -177,18 +177,3 @@ async def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_
     after = Store(tmp_path, None)
     assert [change.new for change in after.find(ChangeFilter())] == ["3", "2"]
     after.close()
-
-
-async def test_a_stored_snapshot_that_cannot_be_read_is_replaced_by_a_new_baseline(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = Store(tmp_path, None)
-    store.record("PROD", time.time(), b"no snapshot", [])
-    store.close()
-
-    async with started(tmp_path) as journal:
-        journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
-        await settled(journal)
-        journal.on_snapshot("PROD", snapshot_of({"a": "2"}))
-        await eventually_here("the change", lambda: len(journal.recent("PROD")) == 1)
-    assert "new baseline" in caplog.text

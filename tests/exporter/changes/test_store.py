@@ -4,7 +4,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,14 +144,3 @@ def test_changes_are_found_by_target_kind_text_and_time() -> None:
     assert store.find(ChangeFilter(since=NOW + 5)) == [two]
     assert store.find(ChangeFilter(until=NOW + 5)) == [one]
     assert store.find(ChangeFilter(limit=1)) == [two]
-
-
-def test_a_region_is_finished_once() -> None:
-    store = open_store(None)
-    begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="user")
-    assert store.add(begun)
-    assert not store.add(replace(begun, name="told again"))
-    finished = replace(begun, end=NOW + 60)
-    assert store.finish(begun.id, NOW + 60, "") == (finished, True)
-    assert store.finish(begun.id, NOW + 90, "") == (finished, False)
-    assert store.finish("unknown", NOW, "") == (None, False)

@@ -130,17 +130,6 @@ def test_servers_and_bytes_are_bounded() -> None:
         servers(many, chunks=10**6)
 
 
-@pytest.mark.parametrize("kind", ["matrix", "string"])
-def test_other_results_than_values_are_refused(kind: str) -> None:
-    body = json.dumps({"status": "success", "data": {"resultType": kind, "result": []}}).encode()
-    with pytest.raises(UserError, match=f"it gives a {kind}"):
-        servers(body)
-
-
-def test_infinite_values_are_no_values() -> None:
-    assert servers(vector({"instance": "b"}, value="+Inf"))["servers"] == []
-
-
 @pytest.mark.e2e
 @needs_prometheus
 def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
