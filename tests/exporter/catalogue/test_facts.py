@@ -161,6 +161,20 @@ def test_columns_are_spelled_as_the_server_spells_them() -> None:
     assert names == {"ase_network_packets_total", "ase_network_bytes_total"}
 
 
+@pytest.mark.parametrize("mode", ["Primary", "Standby ", "Disabled", "DR Standby", ""])
+@pytest.mark.parametrize("state", ["Active", "Inactive", "Deactivating", None])
+def test_role_and_state_in_hadr_are_labels_of_versions_that_have_it(mode: str, state: str | None) -> None:
+    old = ServerFacts(parse_version("16.0 SP01"))
+    assert "hadr" not in {each.name for each in plan(CATALOGUE, old, {"hadr": True}) if not each.reason}
+    (hadr,) = [
+        each
+        for each in plan(CATALOGUE, ServerFacts(parse_version("16.0 SP02")), {"hadr": True})
+        if each.name == "hadr"
+    ]
+    (family,) = hadr.families([(mode, state)], CounterStore(), 0.0)
+    assert (family.name, list(family.samples)) == ("ase_hadr_info", [((mode.strip(), state or ""), 1.0)])
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

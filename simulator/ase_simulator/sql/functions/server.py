@@ -44,6 +44,11 @@ for _name in ("reserved_pages", "data_pages", "used_pages"):
     )
 
 
+# A server outside of HADR.
+function("hadr_mode", returns=NAME)(lambda: "Disabled")
+function("hadr_state", returns=NAME)(lambda: "Inactive")
+
+
 def _has_role(session: Context, role: Any, _option: Any = None) -> EngineValue:
     return int(role.rstrip(" ") in session.roles)
 
