@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ase_exporter.host.machine import UNITS
 from ase_exporter.host.sizing import Requirement
 from ase_exporter.host.verdict import HostState, relevant, used_by_others
 
-_GIB = 1024**3
+_GIB = UNITS["G"]
 
 
-class Setting(NamedTuple):
+class HostSetting(NamedTuple):
     """Where, what to write there, and what to know; without lines it is left out, for the reason `note`."""
 
     where: str
@@ -17,28 +18,28 @@ class Setting(NamedTuple):
     note: str = ""
 
 
-def settings(need: Requirement, host: HostState) -> Iterator[Setting]:
+def what_to_set(need: Requirement, host: HostState) -> Iterator[HostSetting]:
     """What to set; one setting without lines if the host cannot have these pages."""
     others = used_by_others(host.pool(need.page_size), relevant(need, host))
     pages = need.pages + others
     if reason := obstacle(need, host, pages):
-        yield Setting("nothing", note=reason)
+        yield HostSetting("nothing", note=reason)
         return
     note = f"with {others:,} pages of other programs" if others else ""
     if host.container:
         note = "on the host of this container" + (f", {note}" if note else "")
     yield from _pool(need, host, pages, note)
     if host.container:
-        yield Setting(
+        yield HostSetting(
             "start of the container (limits.d has no effect in it)",
             (f"--ulimit memlock={need.memlock_kib * 1024}:{need.memlock_kib * 1024}",),
             f"Kubernetes: a limit hugepages-{_short(need.page_size)}i of {need.pages * need.page_size} bytes",
         )
     else:
         limits = tuple(f"sybase {kind} memlock {need.memlock_kib}" for kind in ("soft", "hard"))
-        yield Setting("/etc/security/limits.d/99999-sybase-memlock.conf", limits)
-    yield Setting("RUN_SERVER file, before the dataserver line", (f"ulimit -l {need.memlock_kib}",))
-    yield Setting(
+        yield HostSetting("/etc/security/limits.d/99999-sybase-memlock.conf", limits)
+    yield HostSetting("RUN_SERVER file, before the dataserver line", (f"ulimit -l {need.memlock_kib}",))
+    yield HostSetting(
         "ASE (2 = huge pages only; the option name is case-sensitive; needs a restart)",
         ("sp_configure 'enable HugePages', 2",),
     )
@@ -61,33 +62,33 @@ def obstacle(need: Requirement, host: HostState, pages: int) -> str | None:
     return f"{text}, of which huge pages of other sizes hold {held / _GIB:,.1f} GiB" if held else text
 
 
-def _pool(need: Requirement, host: HostState, pages: int, note: str) -> Iterator[Setting]:
+def _pool(need: Requirement, host: HostState, pages: int, note: str) -> Iterator[HostSetting]:
     """Where the number of pages is set: for good, for now and at boot."""
     sysctl, now, boot = "/etc/sysctl.conf", "now, until the next boot", "kernel boot line"
     thp = "" if host.thp is None else " transparent_hugepage=never"
     if need.page_size in host.architecture.firmware_sizes:
         reason = f"the firmware sets pages of {need.size} aside (HMC: huge pages of the partition)"
-        yield from (Setting(place, note=reason) for place in (sysctl, now, boot))
+        yield from (HostSetting(place, note=reason) for place in (sysctl, now, boot))
     elif need.page_size == host.default_size:
-        yield Setting(sysctl, (f"vm.nr_hugepages={pages}",), note)
+        yield HostSetting(sysctl, (f"vm.nr_hugepages={pages}",), note)
         file = f"/sys/kernel/mm/hugepages/hugepages-{need.size}/nr_hugepages"
-        yield Setting(now, (f"echo {pages} > {file}",), "fewer if memory is fragmented")
-        yield Setting(boot, (f"hugepages={pages}{thp}",), note)
+        yield HostSetting(now, (f"echo {pages} > {file}",), "fewer if memory is fragmented")
+        yield HostSetting(boot, (f"hugepages={pages}{thp}",), note)
     else:
         default = (
             "a size that is not known" if host.default_size is None else f"{host.default_size // 1024}kB"
         )
         after = f"remove vm.nr_hugepages before the reboot, after which it would count pages of {need.size}"
-        yield Setting(sysctl, note=f"it counts pages of the default size, {default}; {after}")
-        yield Setting(now, note="ASE asks for pages of the default size, which the boot line alone changes")
+        yield HostSetting(sysctl, note=f"it counts pages of the default size, {default}; {after}")
+        yield HostSetting(
+            now, note="ASE asks for pages of the default size, which the boot line alone changes"
+        )
         size = _short(need.page_size)
         line = f"default_hugepagesz={size} hugepagesz={size} hugepages={pages}{thp}"
-        yield Setting(boot, (line,), note)
+        yield HostSetting(boot, (line,), note)
 
 
 def _short(size: int) -> str:
     """The size as the boot line has it: 64K, 2M, 1G."""
-    unit, letter = next(
-        (unit, letter) for unit, letter in zip((_GIB, 1024**2, 1024), "GMK", strict=True) if size % unit == 0
-    )
-    return f"{size // unit}{letter}"
+    unit = next(unit for unit in "GMK" if size % UNITS[unit] == 0)
+    return f"{size // UNITS[unit]}{unit}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ase_exporter.host.settings import settings
+from ase_exporter.host.settings import what_to_set
 from ase_exporter.host.sizing import Requirement
 from ase_exporter.host.verdict import HostState, assess, relevant
 from ase_exporter.views.view import Code, Heading, Line, Part, Section, Style, Table, View
@@ -36,7 +36,7 @@ def hugepages_view(need: Requirement, host: HostState, touched: int) -> View:
 
 
 def _settings(need: Requirement, host: HostState) -> Iterator[Part]:
-    for setting in settings(need, host):
+    for setting in what_to_set(need, host):
         note = setting.note if setting.lines else f"left out: {setting.note}"
         yield Line(f"  {setting.where}" + (f" ({note})" if note else ""), "soft")
         if setting.lines:

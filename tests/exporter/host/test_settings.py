@@ -11,7 +11,7 @@ from tests.exporter.host.kernels import Files, pool, thp, write_files
 from tests.paths import SHARED
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.host.settings import Setting, settings
+from ase_exporter.host.settings import HostSetting, what_to_set
 from ase_exporter.host.sizing import Requirement, parse_page_size, requirement
 from ase_exporter.host.verdict import HostState, read_host
 
@@ -48,7 +48,7 @@ def read(case: Mapping[str, Any], root: Path) -> tuple[Requirement, HostState]:
     return replace(NEED, page_size=size), host
 
 
-def said(found: Mapping[str, Setting], place: str) -> str:
+def said(found: Mapping[str, HostSetting], place: str) -> str:
     """What a place says: its lines and its note."""
     setting = found[PLACES[place]]
     return "\n".join(setting.lines) if setting.lines else f"left out: {setting.note}"
@@ -57,7 +57,7 @@ def said(found: Mapping[str, Setting], place: str) -> str:
 @pytest.mark.parametrize("case", HOSTS, ids=lambda case: case["name"])
 def test_what_is_printed_works_on_the_host(case: dict[str, Any], tmp_path: Path) -> None:
     need, host = read(case, tmp_path)
-    found = {setting.where: setting for setting in settings(need, host)}
+    found = {setting.where: setting for setting in what_to_set(need, host)}
     for place in PLACES.keys() & case.keys():
         assert re.search(case[place], said(found, place)), (place, found)
     assert ("nothing" in case) == ("nothing" in found)
@@ -76,7 +76,7 @@ def test_every_number_of_pages_covers_ase_and_fits_into_the_memory(
     memory, units = case["memory"] * KIB, {"K": KIB, "M": MIB, "G": GIB}
     for percent in (1, 10, 25, 50, 75, 90, 99, 100, 101, 150, 200, 1000, 2000):
         swept = replace(need, memory=memory * percent // 100, headroom=0)
-        found = [line for setting in settings(swept, host) for line in setting.lines]
+        found = [line for setting in what_to_set(swept, host) for line in setting.lines]
         for match in PAGES.finditer("\n".join(found)):
             size = case["default"] * KIB
             if match["size"]:
@@ -107,6 +107,6 @@ def judged(name: str) -> HostState:
 def test_the_hosts_of_others(folder: str, size: int, sysctl: str | None) -> None:
     host = judged(folder)
     assert host.default_size == size
-    lines = [line for each in settings(replace(NEED, page_size=size), host) for line in each.lines]
+    lines = [line for each in what_to_set(replace(NEED, page_size=size), host) for line in each.lines]
     assert next((line for line in lines if line.startswith("vm.")), None) == sysctl
     assert bool(lines) == (sysctl is not None)

@@ -14,7 +14,7 @@ from tests.exporter.host.kernels import meminfo, pool, thp, write_files
 from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
 from ase_exporter.host.kernel import HugePagePool
-from ase_exporter.host.machine import ARCHITECTURES
+from ase_exporter.host.machine import architectures
 from ase_exporter.host.process_finder import ServerKey
 from ase_exporter.host.sizing import parse_page_size, requirement
 from ase_exporter.host.verdict import Check, HostState, ServerState, assess
@@ -35,7 +35,7 @@ def host(pool_: HugePagePool, *servers: ServerState, thp_mode: str = "never") ->
         page_tables=0,
         servers=servers,
         memory=16 * GIB,
-        architecture=ARCHITECTURES[0],
+        architecture=architectures()[0],
     )
 
 
