@@ -5,10 +5,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.declared import OWN
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 HERE = Path(__file__).parent
 FIRST = {"state.yaml": 0, "threads.yaml": 1}
@@ -83,12 +87,17 @@ def _shipped() -> Catalogue:
 def _read(path: Path) -> dict[str, Collector]:
     """The collectors of a file. Raises UserError."""
     # Whoever only knows the model does not pay for these imports.
-    from pydantic import TypeAdapter
-
     from ase_exporter.config import yaml_files
 
     read = yaml_files.load_shipped if path.parent == HERE else yaml_files.load
-    return read(path, TypeAdapter(dict[str, Collector]))
+    return read(path, _adapter())
+
+
+@cache
+def _adapter() -> "TypeAdapter[dict[str, Collector]]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(dict[str, Collector])
 
 
 def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> None:
