@@ -5,6 +5,7 @@ import itertools
 import logging
 import math
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,15 +51,24 @@ class _Timer:
 
 
 class Watchdog:
-    """Calls actions at given times of its clock unless they are cancelled before. Has one thread."""
+    """Calls actions at given times of its clock unless they are cancelled before. Has one thread.
+
+    All calls of all targets begin and end with a timer. A lock that they share would be handed from thread to thread
+    at each of them, and on a busy machine each waits for a processor meanwhile; so they add to a queue without one.
+    """
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self.clock = clock
         # Called when the driver does not come back though its socket is shut down.
         self.give_up: Callable[[], None] = lambda: None
-        self._due: list[tuple[float, int, _Timer]] = []
         self._numbers = itertools.count()
-        self._changed = threading.Condition(threading.Lock())
+        self._added: deque[tuple[float, int, _Timer]] = deque()
+        # Of the thread alone: a heap.
+        self._due: list[tuple[float, int, _Timer]] = []
+        # When the thread looks at them again, unless it is woken.
+        self._looks_at = math.inf
+        self._wake = threading.Event()
+        self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def at(self, when: float, action: Callable[[], None]) -> Callable[[], None]:
@@ -66,17 +76,21 @@ class Watchdog:
 
         Actions must not block. An error of one is logged. Raises RuntimeError if there is no thread for the first one.
         """
+        if self._thread is None:
+            self._start()
         timer = _Timer(action)
-        with self._changed:
-            heapq.heappush(self._due, (when, next(self._numbers), timer))
+        self._added.append((when, next(self._numbers), timer))
+        if when < self._looks_at:
+            # Only for the earliest action: waking the thread costs a scrape two context switches.
+            self._wake.set()
+        return timer.cancel
+
+    def _start(self) -> None:
+        with self._starting:
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
                 thread.start()
                 self._thread = thread
-            if self._due[0][2] is timer:
-                # Only for the earliest action: waking the thread costs a scrape two context switches.
-                self._changed.notify()
-        return timer.cancel
 
     @contextmanager
     def guard(self, *steps: tuple[float, Callable[[], None]]) -> Iterator[None]:
@@ -90,9 +104,7 @@ class Watchdog:
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                timer = self._next()
-            # Without the lock: calls of all other targets begin and end meanwhile.
+            timer = self._next()
             try:
                 timer.run()
             except Exception:
@@ -104,12 +116,19 @@ class Watchdog:
     def _next(self) -> _Timer:
         """Wait until a timer is due. Cancelled ones are dropped here, without a wake-up or a search for each."""
         while True:
+            self._wake.clear()
+            while self._added:
+                heapq.heappush(self._due, self._added.popleft())
             while self._due and self._due[0][2].is_cancelled:
                 heapq.heappop(self._due)
-            left = self._due[0][0] - self.clock.monotonic() if self._due else None
+            self._looks_at = self._due[0][0] if self._due else math.inf
+            if self._added:
+                # Whoever added it may have compared it with the time before.
+                continue
+            left = self._looks_at - self.clock.monotonic() if self._due else None
             if left is not None and left <= 0:
                 return heapq.heappop(self._due)[2]
-            self._changed.wait(left)
+            self._wake.wait(left)
 
 
 # Shared by all connections of the process that use the system clock.

@@ -253,9 +253,10 @@ class ModuleCollector:
             # One result in the wrong place says that the others may be, too: each select is sent again, alone.
             log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
             answers.clear()
-        for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
-            self.refused_databases.note_answer(collector, left_out)
-            self._add_families(collector, rows, result, connection, read_at, seconds, batched=True)
+        with turn.held:
+            for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
+                self.refused_databases.note_answer(collector, left_out)
+                self._add_families(collector, rows, result, connection, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
             # Which of them has cost the connection is not known: each is read alone next time.
             self._failing.update(collector.name for collector in quick[len(answers) :])
@@ -281,7 +282,8 @@ class ModuleCollector:
             log.warning("target %s: collector %s: %s", self._target, collector.name, error)
         else:
             read_at = self._monotonic()
-            self._add_families(collector, rows, result, connection, read_at, read_at - started)
+            with turn.held:
+                self._add_families(collector, rows, result, connection, read_at, read_at - started)
 
     def _limit(self, result: ScrapeResult) -> float:
         return TIMING.limit(result.deadline, self._clock)
@@ -297,7 +299,7 @@ class ModuleCollector:
         *,
         batched: bool = False,
     ) -> None:
-        """Turn the answer to a collector's statement, complete at `read_at`, into families.
+        """Turn the answer to a collector's statement, complete at `read_at`, into families, in turn.
 
         A column that cannot be read costs its metrics, another number of columns the collector. Raises
         DatabaseError if the answer was damaged on its way.
@@ -312,14 +314,13 @@ class ModuleCollector:
 
         result.summary.up = True
         try:
-            with turn.held:
-                try:
-                    # Of a batch, this is known of all results before the first of them is used.
-                    if not batched and (problem := collector.mismatch(rows)):
-                        raise UnreadableError(problem)
-                    families = collector.families(rows, self.counters, read_at, on_unreadable)
-                except UnreadableError as error:
-                    on_unreadable(str(error))
+            try:
+                # Of a batch, this is known of all results before the first of them is used.
+                if not batched and (problem := collector.mismatch(rows)):
+                    raise UnreadableError(problem)
+                families = collector.families(rows, self.counters, read_at, on_unreadable)
+            except UnreadableError as error:
+                on_unreadable(str(error))
             for family in families:
                 family.read_at = read_at
             result.collected[collector.name] = families
