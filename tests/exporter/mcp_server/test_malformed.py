@@ -109,7 +109,7 @@ def failing(server: Frames, address: str) -> None:
     """Errors of a Prometheus, and of an exporter that does not answer, show no password."""
     of_prometheus = f"Prometheus at http://{address}: {OF_OTHERS}"
     for tool, arguments, expected in (
-        ("servers", {}, of_prometheus),
+        ("servers", {}, "127.0.0.1:1"),
         ("diagnose", {"server": "PROD1"}, of_prometheus),
         ("changes", {"server": "PROD1"}, "127.0.0.1:1"),
         ("compare", {"server": "PROD1", "change": "x"}, "127.0.0.1:1"),
