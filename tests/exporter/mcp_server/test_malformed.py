@@ -110,7 +110,7 @@ def failing(server: Frames, address: str) -> None:
     of_prometheus = f"Prometheus at http://{address}: {OF_OTHERS}"
     for tool, arguments, expected in (
         ("servers", {}, "127.0.0.1:1"),
-        ("diagnose", {"server": "PROD1"}, of_prometheus),
+        ("diagnose", {"server": "PROD1"}, "127.0.0.1:1"),
         ("changes", {"server": "PROD1"}, "127.0.0.1:1"),
         ("compare", {"server": "PROD1", "change": "x"}, "127.0.0.1:1"),
         ("advise", {"server": "PROD1"}, of_prometheus),
