@@ -13,7 +13,7 @@ from ase_exporter.errors import UserError
 FORMS = {"exporter": Config, "web": WebSettings}
 MISTAKES = load_yaml(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
 CASES = [(FORMS[form], each["text"], each["expected"]) for form, cases in MISTAKES.items() for each in cases]
-NESTED = (Config, "[" * 3000 + "PW", ["file.yml:1: ", "nested too deeply"])
+NESTED = (Config, "[" * 1500 + "PW", ["file.yml:1: ", "nested too deeply"])
 PATTERNS = [
     (
         Config,
