@@ -130,12 +130,12 @@ def names() -> list[str]:
 
 
 def values(text: str) -> Values:
-    """What is said of the server, less what is said of the scrape."""
+    """What was read of the server. The diagnosis is of a window, which begins anew after a scrape that was damaged."""
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
-        if not sample.name.startswith("ase_exporter_")
+        if not sample.name.startswith(("ase_exporter_", "ase_diagnosis_"))
     }
 
 

@@ -134,8 +134,6 @@ def read_through(name: str, version: str) -> None:
 
 # The truth: what is wrong with the server, and what it lacks.
 TRUE_ALERTS = {
-    # Of the databases, orders and customers alone have been dumped, and the last dump of customers failed.
-    "AseBackupFailed",
     # Databases are suspect, offline, in recovery…
     "AseDatabaseUnavailable",
     # A column of monOpenDatabases cannot be read.
