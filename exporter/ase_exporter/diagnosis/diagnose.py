@@ -1,8 +1,7 @@
 """The diagnosis: findings ranked by the share of the time account that they explain, and what is not known."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Literal
 
 from ase_exporter.diagnosis.account import Account, account_of
@@ -184,17 +183,17 @@ def baseline_of(usual: Diagnosis) -> Baseline:
     )
 
 
-def mean_of(baselines: Sequence[Baseline]) -> Baseline:
-    """What was usual on the whole, each value over those that have it."""
+def typical(baselines: Sequence[Baseline], middle: Callable[[Iterable[float]], float]) -> Baseline:
+    """What was usual on the whole, each value over those that have it. middle: their mean or median."""
 
-    def mean(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    def over(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
         names = dict.fromkeys(name for each in values for name in each)
-        return {name: fmean(each[name] for each in values if name in each) for name in names}
+        return {name: middle([each[name] for each in values if name in each]) for name in names}
 
     return Baseline(
-        mean([each.measures for each in baselines]),
-        mean([each.shares for each in baselines]),
-        mean([each.per_transaction for each in baselines]),
+        over([each.measures for each in baselines]),
+        over([each.shares for each in baselines]),
+        over([each.per_transaction for each in baselines]),
     )
 
 

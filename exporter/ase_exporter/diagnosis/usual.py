@@ -1,7 +1,7 @@
 """What is usual on a server: the medians of what its diagnoses of the last day had, kept across restarts."""
 
 import logging
-from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import NO_BASELINE, Baseline, Diagnosis, baseline_of
+from ase_exporter.diagnosis.diagnose import NO_BASELINE, Baseline, Diagnosis, baseline_of, typical
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_bytes, write_bytes
 from ase_exporter.untrusted.entry import load_json
@@ -28,12 +28,10 @@ _MAX_NAME = 200
 
 
 class Moment(msgspec.Struct, frozen=True, array_like=True):
-    """at: Unix time. measures, shares, per_transaction: as those of a baseline."""
+    """at: Unix time. usual: of its measures only those that are compared."""
 
     at: float
-    measures: dict[str, float]
-    shares: dict[str, float]
-    per_transaction: dict[str, float]
+    usual: Baseline
 
 
 class Usual:
@@ -59,14 +57,15 @@ class Usual:
         usual = baseline_of(found)
         compared = {name: value for name, value in usual.measures.items() if name in _compared()}
         kept = [each for each in self._moments if at - KEPT <= each.at <= at]
-        self._moments = [*kept, Moment(at, compared, dict(usual.shares), dict(usual.per_transaction))]
+        self._moments = [*kept, Moment(at, replace(usual, measures=compared))]
         self._baseline = None
         self._write()
 
     def baseline(self, at: float) -> Baseline:
         """What was usual until a while before a Unix time."""
         if self._baseline is None:
-            self._baseline = _medians([each for each in self._moments if each.at <= at - RECENT])
+            known = [each.usual for each in self._moments if each.at <= at - RECENT]
+            self._baseline = typical(known, median) if len(known) >= MIN_MOMENTS else NO_BASELINE
         return self._baseline
 
     def _read(self) -> list[Moment]:
@@ -88,21 +87,6 @@ class Usual:
             write_bytes(self._path, msgspec.json.encode(self._moments))
         except OSError as error:
             log.warning("target %s: what is usual is not kept: %s", self._target, error)
-
-
-def _medians(moments: Sequence[Moment]) -> Baseline:
-    if len(moments) < MIN_MOMENTS:
-        return NO_BASELINE
-
-    def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
-        names = dict.fromkeys(name for each in found for name in each)
-        return {name: median(each[name] for each in found if name in each) for name in names}
-
-    return Baseline(
-        medians([each.measures for each in moments]),
-        medians([each.shares for each in moments]),
-        medians([each.per_transaction for each in moments]),
-    )
 
 
 @cache

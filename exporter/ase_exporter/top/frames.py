@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import fmean
 
 from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.catalogue import ServerFacts
@@ -16,7 +17,7 @@ from ase_exporter.diagnosis.diagnose import (
     Level,
     baseline_of,
     diagnose,
-    mean_of,
+    typical,
     unreachable,
 )
 from ase_exporter.readings.samples import Sample
@@ -102,7 +103,7 @@ class Framer:
             self._well.append((found.sample, baseline_of(found.diagnosis)))
             first = self._well[0][0]
             if sample.monotonic - first.monotonic >= USUAL_SECONDS and len(self._well) >= USUAL_SAMPLES:
-                self._baseline = mean_of([each for _, each in self._well])
+                self._baseline = typical([each for _, each in self._well], fmean)
                 self._usual = f"{clock(first.at)} to {clock(sample.at)}"
         return found
 
