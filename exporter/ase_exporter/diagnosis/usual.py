@@ -23,8 +23,6 @@ DIRECTORY = "usual"
 SPACING, KEPT, RECENT = 300.0, 86400.0, 900.0
 # Moments without which nothing is called usual.
 MIN_MOMENTS = 6
-# Characters of a file's name; file systems allow 255 bytes.
-_MAX_NAME = 200
 
 
 class Moment(msgspec.Struct, frozen=True, array_like=True):
@@ -44,7 +42,7 @@ class Usual:
         self._target = target
         self._path = None
         if directory:
-            self._path = directory / DIRECTORY / f"{quote(target, safe=':')[:_MAX_NAME]}.json"
+            self._path = directory / DIRECTORY / f"{quote(target, safe=':')}.json"
         self._moments: list[Moment] = self._read()
         self._baseline: Baseline | None = None
 

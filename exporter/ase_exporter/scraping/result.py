@@ -55,6 +55,11 @@ class ScrapeSummary:
     unreadable: tuple[str, ...] = ()
 
 
+def _down(summary: ScrapeSummary) -> Diagnosis:
+    """The diagnosis of a server that did not answer."""
+    return unreachable(NO_READINGS, summary.error or "no answer in time")
+
+
 @dataclass(slots=True)
 class TargetState:
     """The last scrape of a target. summary: None before the first; at: Unix time. diagnosis: the last one."""
@@ -76,29 +81,29 @@ class TargetState:
     @property
     def word(self) -> str:
         """The state in one word, as people know it."""
-        if self.summary is None:
-            return "not scraped yet"
-        if self.summary.up and self.diagnosis:
+        if self.diagnosis:
             return self.diagnosis.word
-        return "up" if self.summary.up else "DOWN"
+        return "up" if self.is_up else "not scraped yet"
 
     @property
     def level(self) -> Level:
         """How bad the state is."""
-        if self.summary is None:
-            return "none"
-        return self.diagnosis.level if self.diagnosis else "good" if self.summary.up else "bad"
+        if self.diagnosis:
+            return self.diagnosis.level
+        return "good" if self.is_up else "none"
 
     @property
     def rank(self) -> float:
         """What is worst is largest; a server that was not scraped comes last."""
-        if self.diagnosis:
-            return self.diagnosis.rank
-        return -math.inf if self.summary is None or self.summary.up else math.inf
+        return self.diagnosis.rank if self.diagnosis else -math.inf
 
     def update(self, summary: ScrapeSummary, verdict: Diagnosis | None) -> None:
-        """Keep a new summary; a scrape that did not reach the server keeps the version."""
-        self.diagnosis = verdict or self.diagnosis
+        """Keep a new summary; a scrape that did not reach the server keeps the version.
+
+        verdict: None of a scrape that did not read everything, which says of the server only whether it answers.
+        """
+        if verdict or not summary.up:
+            self.diagnosis = verdict or _down(summary)
         version = summary.version or (self.summary.version if self.summary else "")
         self.summary, self.at = replace(summary, version=version), time.time()
 
@@ -152,7 +157,7 @@ class ScrapeResult:
     def verdict(self) -> Diagnosis | None:
         """The diagnosis, also of a server that has not answered so far; None if not all was asked for."""
         if self.diagnosis is None and self.request.is_whole and not self.summary.up:
-            return unreachable(NO_READINGS, self.summary.error or "no answer in time")
+            return _down(self.summary)
         return self.diagnosis
 
     def all_families(self, stuck: bool) -> list[Family]:

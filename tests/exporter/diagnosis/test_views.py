@@ -143,3 +143,17 @@ def test_the_landing_page_says_what_the_package_says_the_worst_first(number: int
     assert dict(rows) == {name: each.diagnosis.word for name, each in states.items() if each.diagnosis}
     ranks = [states[name].rank for name, _ in rows]
     assert ranks == sorted(ranks, reverse=True)
+
+
+def test_a_scrape_of_a_part_says_whether_the_server_answers_and_nothing_else() -> None:
+    state = TargetState()
+    assert (state.word, state.level) == ("not scraped yet", "none")
+    state.update(ScrapeSummary(up=True), None)
+    assert (state.word, state.level) == ("up", "good")
+    found = diagnose(generated(0))
+    state.update(ScrapeSummary(up=True), found)
+    state.update(ScrapeSummary(up=True), None)
+    assert state.diagnosis is found
+    state.update(ScrapeSummary(error="refused"), None)
+    assert (state.word, state.level) == ("DOWN", "bad")
+    assert state.diagnosis and state.diagnosis.text == "refused" and state.rank > found.rank
