@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from ase_exporter.turn import TURN
+
 if TYPE_CHECKING:
     import ssl
 
@@ -62,12 +64,14 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o640, *, sync: bool = F
     """
     new = path.with_suffix(".new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(new, flags, mode), "wb") as file:
-        file.write(content)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
-    new.replace(path)
+    # A disk may hang.
+    with TURN.given_up():
+        with os.fdopen(os.open(new, flags, mode), "wb") as file:
+            file.write(content)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        new.replace(path)
 
 
 def trusting(path: Path) -> "ssl.SSLContext":

@@ -11,7 +11,6 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -33,6 +32,7 @@ from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, CallBounds, Watchdog
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import Row as Row
+from ase_exporter.turn import TURN
 
 # Environment variables that FreeTDS prefers to the connection string: the password would go to another server.
 _OVERRIDES = ("TDSHOST", "TDSPORT", "TDSVER")
@@ -158,7 +158,9 @@ class Connection:
                 if raw:
                     raw.close()
                 raise _lost_at_login(f"{where} sends messages without end")
-            found = new_sockets_to(address)
+            # A search makes two system calls for each descriptor, and all targets may log in at once.
+            with TURN.held():
+                found = new_sockets_to(address)
             if len(found) != 1:
                 raw.close()
                 raise (
@@ -199,12 +201,11 @@ class Connection:
     def query(self, sql: str, deadline: float) -> list[Row]:
         """The rows of the first result set. Raises DatabaseError; `too_many_rows` for more than MAX_ROWS."""
         cursor = self._raw.cursor()
-        with self._counted():
-            self._execute(cursor, sql, deadline)
-            rows = self._fetch(cursor, deadline)
-            with self._bounded(cursor, deadline):
-                while cursor.nextset():
-                    pass
+        self._execute(cursor, sql, deadline)
+        rows = self._fetch(cursor, deadline)
+        with self._bounded(cursor, deadline):
+            while cursor.nextset():
+                pass
         self.cost.rows += len(rows)
         return rows
 
@@ -217,24 +218,29 @@ class Connection:
         """
         cursor = self._raw.cursor()
         rows: list[Row] = []
-        deadline = next_deadline()
+        deadline, more = next_deadline(), True
         try:
             for number in range(len(selects) + 1):
-                with self._counted(0 if number else len(selects)):
-                    if number:
-                        rows = self._fetch(cursor, deadline)
-                        deadline = next_deadline()
+                if number:
+                    rows = self._fetch(cursor, deadline)
+                    deadline = next_deadline()
                     with self._bounded(cursor, deadline):
-                        more = cursor.nextset() if number else cursor.execute("\n".join(selects))
-                    if bool(more and cursor.description) != (number < len(selects)):
-                        text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
-                        raise DatabaseError("out_of_step", text, usable=True)
+                        more = cursor.nextset()
+                else:
+                    self._execute(cursor, "\n".join(selects), deadline, statements=len(selects))
+                if bool(more and cursor.description) != (number < len(selects)):
+                    text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
+                    raise DatabaseError("out_of_step", text, usable=True)
                 if number:
                     self.cost.rows += len(rows)
                     yield rows
         except DatabaseError:
             # The rest of the batch has to be cancelled, which involves the server.
-            with contextlib.suppress(DatabaseError), self._bounded(cursor, self._monotonic()):
+            with (
+                contextlib.suppress(DatabaseError),
+                TURN.given_up(),
+                self._bounded(cursor, self._monotonic()),
+            ):
                 cursor.close()
             raise
 
@@ -285,6 +291,7 @@ class Connection:
         self.count_received()
         limit = self._monotonic() + TIMING.cancel_grace
         with (
+            TURN.given_up(),
             self._watchdog.guard((limit, self._socket.shut_down)),
             contextlib.suppress(pyodbc.Error),
         ):
@@ -292,18 +299,10 @@ class Connection:
         # Not before: another login at this address would take the socket for its own.
         open_sockets.discard(self._socket)
 
-    @contextmanager
-    def _counted(self, statements: int = 1) -> Iterator[None]:
-        """Add so many statements, and the time that the block takes, to the cost."""
+    def _execute(self, cursor: pyodbc.Cursor, sql: str, deadline: float, statements: int = 1) -> None:
+        """Send a text that counts as so many statements, and wait for the first answer."""
         self.cost.statements += statements
-        started = self._monotonic()
-        try:
-            yield
-        finally:
-            self.cost.statement_seconds += self._monotonic() - started
-
-    def _execute(self, cursor: pyodbc.Cursor, sql: str, deadline: float) -> None:
-        with self._bounded(cursor, deadline):
+        with TURN.given_up(), self._bounded(cursor, deadline):
             cursor.execute(sql)
 
     def _fetch(self, cursor: pyodbc.Cursor, deadline: float) -> list[Row]:
@@ -325,7 +324,7 @@ class Connection:
     ) -> CallBounds:
         limit = max(deadline, self._monotonic() + TIMING.min_call_seconds)
         cancel = partial(_cancel, statement)
-        return CallBounds(self._socket, self._watchdog, cancel, limit, max_bytes)
+        return CallBounds(self._socket, self._watchdog, self.cost, cancel, limit, max_bytes)
 
 
 def _connection_string(endpoint: Endpoint, user: str, password: str, program: str) -> str:

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import pyodbc
 
 from ase_exporter.ase.call_record import call_record
+from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.database_error import DatabaseError, query_error
 from ase_exporter.ase.driver_socket import DriverSocket
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.turn import TURN
 
 log = logging.getLogger(__name__)
 
@@ -139,12 +141,14 @@ SYSTEM_WATCHDOG = Watchdog()
 class CallBounds:
     """Bounds a call of the driver by a deadline and in bytes; its errors become DatabaseError.
 
-    At `limit` the call is cancelled, `cancel_grace` later its socket is shut down, at last the watchdog gives up.
-    max_bytes: that the driver may read.
+    At `limit` the call is cancelled, `cancel_grace` later its socket is shut down, at last the watchdog gives up. A
+    call that lasts waits for the server, and ends the turn of its thread meanwhile.
+    cost: gets the time of the call. max_bytes: that the driver may read.
     """
 
     driver_socket: DriverSocket
     watchdog: Watchdog
+    cost: Cost
     cancel: Callable[[], None]
     limit: float
     max_bytes: int
@@ -154,16 +158,24 @@ class CallBounds:
     _steps: int = 0
     _ended: bool = False
     _unschedule: Callable[[], None] = lambda: None
+    _began: float = 0.0
+    # The thread of the call, if it has the turn.
+    _thread: int = 0
 
     def __enter__(self) -> None:
         call_record.mark(in_call=True)
+        self._began = self.watchdog.clock.monotonic()
+        self._thread = threading.get_ident() if TURN.is_mine else 0
         self._schedule()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._ended = True
         call_record.mark(in_call=False)
+        self.cost.statement_seconds += self.watchdog.clock.monotonic() - self._began
         # Waits for a step that is being taken.
         self._unschedule()
+        if self._thread and not TURN.is_mine:
+            TURN.take()
         if isinstance(error, pyodbc.Error):
             if not self._flooded and not self._steps:
                 raise query_error(str(error.args[-1])) from None
@@ -196,6 +208,8 @@ class CallBounds:
         if self._ended:
             return
         try:
+            if self._thread:
+                TURN.end(self._thread)
             if not self._flooded:
                 self._check_bytes()
             late = self.watchdog.clock.monotonic() - self._step_at()

@@ -78,15 +78,12 @@ class RecordingConnection(Connection):
         lines: list[str] = []
         failure: DatabaseError | None = None
         try:
-            with self._counted():
-                for messages, description, rows in self.results(sql, deadline):
-                    lines += messages
-                    columns = None if description is None else [_column(*each) for each in description]
-                    results.append(
-                        Result(messages, columns, [[_value(value) for value in row] for row in rows])
-                    )
-                    if first is None and columns is not None:
-                        first = rows
+            for messages, description, rows in self.results(sql, deadline):
+                lines += messages
+                columns = None if description is None else [_column(*each) for each in description]
+                results.append(Result(messages, columns, [[_value(value) for value in row] for row in rows]))
+                if first is None and columns is not None:
+                    first = rows
         except DatabaseError as error:
             failure = error
             if not (error_is_line and lines and error.usable and error.number is not None):

@@ -24,7 +24,6 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
-from ase_exporter.scraping import turn
 from ase_exporter.scraping.budget import Budget
 from ase_exporter.scraping.refused_databases import RefusedDatabases
 from ase_exporter.scraping.result import ScrapeResult
@@ -235,14 +234,15 @@ class ModuleCollector:
             return None
         answers: list[tuple[list[Row], float, float]] = []
         batch_error: DatabaseError | None = None
-        started = self._monotonic()
+        started, cost = self._monotonic(), connection.cost
+        spent = cost.statement_seconds
         left_out = self.refused_databases.waiting()
         selects = [collector.statement_without(left_out) for collector in quick]
         try:
             for rows in connection.query_batch(selects, lambda: self._limit(result)):
                 # Rows are handed on once the next result has begun; their own began when those before were.
-                answers.append((rows, started, self._monotonic() - started))
-                started = self._monotonic()
+                answers.append((rows, started, cost.statement_seconds - spent))
+                started, spent = self._monotonic(), cost.statement_seconds
         except DatabaseError as error:
             # Its traceback would keep this frame, with all that was read, alive until the next garbage collection.
             batch_error = error.with_traceback(None)
@@ -253,10 +253,9 @@ class ModuleCollector:
             # One result in the wrong place says that the others may be, too: each select is sent again, alone.
             log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
             answers.clear()
-        with turn.held:
-            for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
-                self.refused_databases.note_answer(collector, left_out)
-                self._add_families(collector, rows, result, connection, read_at, seconds, batched=True)
+        for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
+            self.refused_databases.note_answer(collector, left_out)
+            self._add_families(collector, rows, result, connection, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
             # Which of them has cost the connection is not known: each is read alone next time.
             self._failing.update(collector.name for collector in quick[len(answers) :])
@@ -272,18 +271,17 @@ class ModuleCollector:
         return self._batch_works and bool(collector.columns) and not fails
 
     def _read_alone(self, collector: PlannedCollector, result: ScrapeResult, connection: Connection) -> None:
-        started, limit = self._monotonic(), self._limit(result)
+        spent, limit = connection.cost.statement_seconds, self._limit(result)
         try:
             rows = self.refused_databases.ask(collector, lambda sql: connection.query(sql, limit))
         except DatabaseError as error:
-            self._record_failure(collector, error, result, self._monotonic() - started)
+            self._record_failure(collector, error, result, connection.cost.statement_seconds - spent)
             if not error.usable:
                 raise
             log.warning("target %s: collector %s: %s", self._target, collector.name, error)
         else:
-            read_at = self._monotonic()
-            with turn.held:
-                self._add_families(collector, rows, result, connection, read_at, read_at - started)
+            seconds = connection.cost.statement_seconds - spent
+            self._add_families(collector, rows, result, connection, self._monotonic(), seconds)
 
     def _limit(self, result: ScrapeResult) -> float:
         return TIMING.limit(result.deadline, self._clock)
@@ -299,7 +297,7 @@ class ModuleCollector:
         *,
         batched: bool = False,
     ) -> None:
-        """Turn the answer to a collector's statement, complete at `read_at`, into families, in turn.
+        """Turn the answer to a collector's statement, complete at `read_at`, into families.
 
         A column that cannot be read costs its metrics, another number of columns the collector. Raises
         DatabaseError if the answer was damaged on its way.
@@ -309,8 +307,7 @@ class ModuleCollector:
 
         def on_unreadable(problem: str) -> None:
             problems.append(problem)
-            with turn.given_up():
-                self._verify_connection(collector.name, problem, result, connection)
+            self._verify_connection(collector.name, problem, result, connection)
 
         result.summary.up = True
         try:

@@ -30,6 +30,7 @@ from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sessions.reader import SessionReader
 from ase_exporter.sessions.sources import TEXT
+from ase_exporter.turn import TURN
 
 if TYPE_CHECKING:
     from ase_exporter.sysmon.runner import SysmonRunner
@@ -203,7 +204,9 @@ class TargetScraper:
         if self._connection is None:
             limit = min(result.deadline, self._clock.monotonic() + self._connect_timeout)
             try:
-                self._connection = self._login.open(limit)
+                # Other logins to the same address are waited for.
+                with TURN.given_up():
+                    self._connection = self._login.open(limit)
             finally:
                 self.cost.connects = self._login.attempts
             self._connection.cost = self.cost

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from ase_exporter.ase.call_record import call_record
 from ase_exporter.metrics.exposition import render_bytes
-from ase_exporter.scraping import turn
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.turn import TURN
 
 log = logging.getLogger(__name__)
 
@@ -136,8 +136,8 @@ class TargetThread:
             # Its caller has been answered; another scrape took too long.
             return b""
         try:
-            self._scraper.scrape(result)
-            with turn.held:
+            with TURN.held():
+                self._scraper.scrape(result)
                 self._guard(lambda: self._judge(result))
                 return render_scrape(result)
         except Exception:

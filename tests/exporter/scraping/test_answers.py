@@ -11,6 +11,7 @@ import pytest
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import run
 
+from ase_exporter.ase.cost import Cost
 from ase_exporter.catalogue import PlannedCollector, ServerFacts, load_catalogue, plan, read_facts
 from ase_exporter.config import Module
 from ase_exporter.metrics.counters import CounterStore
@@ -48,6 +49,7 @@ class Answers:
 
     def __init__(self, recorded: dict[str, Answer]) -> None:
         self.recorded = recorded
+        self.cost = Cost()
         self.spoil: Callable[[list[Answer]], list[Answer]] = list
         self.spoil_alone: Callable[[list[Answer]], list[Answer]] = list
 
