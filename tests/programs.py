@@ -11,10 +11,11 @@ from pathlib import Path
 
 import httpx2
 
-# Seconds until a running program has surely done what takes it milliseconds, though others hold the machine.
-SOON = 10.0
+# Seconds that nothing but a hang takes: the wait for what a running program does in milliseconds, though others hold
+# the machine.
+SOON = 60.0
 # The same for the start or the end of a program: starting takes seconds of CPU.
-START = 60.0
+START = 120.0
 
 
 def eventually(
@@ -22,8 +23,7 @@ def eventually(
 ) -> None:
     """Wait until the condition holds. Raises AssertionError if it does not in time.
 
-    Who waits longer says why: until the end of it, a bug is not reported. every: seconds between two looks, more for
-    those that cost much.
+    every: seconds between two looks, more for those that cost much.
     """
     end = time.monotonic() + seconds
     while not condition():
@@ -42,7 +42,7 @@ async def eventually_here(what: str, condition: Callable[[], bool]) -> None:
 def answers(url: str) -> bool:
     """Whether a server answers there without an error."""
     try:
-        return bool(httpx2.get(url, trust_env=False).is_success)
+        return bool(httpx2.get(url, trust_env=False, timeout=SOON).is_success)
     except httpx2.TransportError:
         return False
 

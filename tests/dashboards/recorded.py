@@ -136,7 +136,7 @@ def _machine(directory: Path) -> Recording:
             perf=Perf(binary=str(directory / "perf"), interval=REAL_INTERVAL),
         )
     )
-    assert collectors.perf
+    assert collectors.perf and collectors.process
     # Starts perf.
     list(collectors.collect())
     own = ExporterMetrics()
@@ -148,6 +148,7 @@ def _machine(directory: Path) -> Recording:
             if number == SMALL_PAGES:
                 machine.after(directory)
             _counts_more(collectors.perf)
+            collectors.process.wait()
             now += INTERVAL
             changes.on_snapshot("", replace(watcher.take_snapshot(), at=now, monotonic=now))
             changes._take_pending()

@@ -30,7 +30,8 @@ def figures(url: str, title: str, at: float, **given: str) -> list[float | None]
 
 
 def ask(url: str, query: str, at: float) -> list[dict[str, list[str]]]:
-    answer = httpx2.get(f"{url}/api/v1/query", params={"query": query, "time": f"{at:.3f}"}, trust_env=False)
+    asked = {"query": query, "time": f"{at:.3f}"}
+    answer = httpx2.get(f"{url}/api/v1/query", params=asked, trust_env=False, timeout=60)
     assert answer.is_success, (query, answer.text)
     result: list[dict[str, list[str]]] = answer.json()["data"]["result"]
     return result

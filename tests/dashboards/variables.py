@@ -20,7 +20,8 @@ def choices(url: str, variable: Json, values: Mapping[str, str], at: float) -> l
     inner = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)
     assert inner, variable
     query = substituted(inner[1], values)
-    answer = httpx2.get(f"{url}/api/v1/query", params={"query": query, "time": f"{at:.3f}"}, trust_env=False)
+    asked = {"query": query, "time": f"{at:.3f}"}
+    answer = httpx2.get(f"{url}/api/v1/query", params=asked, trust_env=False, timeout=60)
     assert answer.is_success, (variable["name"], query, answer.text)
     pattern = re.compile(variable["regex"].strip("/").replace("(?<", "(?P<"))
     found = []

@@ -1,5 +1,6 @@
 """Clocks that tests move."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,15 @@ def leaping(clock: ShiftedClock, seconds: float) -> Iterator[None]:
         yield
 
 
+class _Glancing(threading.Event):
+    """Waits for a moment at most, so that a watchdog sees that its clock has leapt."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return super().wait(0.02 if timeout else timeout)
+
+
 def opener(clock: Clock) -> Opener[Connection]:
     """Opens connections whose deadlines refer to that clock."""
-    return partial(Connection.open, watchdog=Watchdog(clock))
+    watchdog = Watchdog(clock)
+    watchdog._wake = _Glancing()
+    return partial(Connection.open, watchdog=watchdog)

@@ -54,8 +54,8 @@ def closing(_: bytes) -> bytes:
 class LoginServer:
     """Listens on 127.0.0.1. reply: to a login record. talk: answers statements that follow; b"" ends the connection.
 
-    logins: received so far. may_answer: replies wait for it. closing: connections are closed at once, as by a tunnel
-    without a server behind it.
+    logins: received so far. may_answer: replies wait for it; on_wait: called when one does. closing: connections are
+    closed at once, as by a tunnel without a server behind it.
     """
 
     def __init__(self, reply: bytes, talk: Talk | None) -> None:
@@ -65,6 +65,7 @@ class LoginServer:
         self.closing = False
         self.may_answer = threading.Event()
         self.may_answer.set()
+        self.on_wait: Callable[[], None] = lambda: None
         self._changed = threading.Condition()
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port: int = self._listening.getsockname()[1]
@@ -99,6 +100,8 @@ class LoginServer:
                 received += more
             if not self.closing:
                 self._note(login=True)
+                if not self.may_answer.is_set():
+                    self.on_wait()
                 self.may_answer.wait()
                 connection.sendall(self.reply)
                 while (talk := self.talk) and (heard := connection.recv(4096)) and (said := talk(heard)):

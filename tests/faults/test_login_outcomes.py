@@ -19,6 +19,7 @@ from tests.faults.login_server import (
     DONE,
     FAILED,
     REFUSED,
+    LoginServer,
     Talk,
     acknowledgement,
     answer,
@@ -30,6 +31,7 @@ from tests.faults.login_server import (
 from tests.faults.scraping import dropping, scrape
 from tests.programs import START
 
+from ase_exporter.ase import login
 from ase_exporter.ase.login_ledger import HOURLY, LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Scrape
@@ -61,6 +63,9 @@ UNRECOGNISED: dict[str, tuple[bytes, Talk | None]] = {
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+    # What listens here keeps a silent connection for ever, or closes it at once.
+    monkeypatch.setattr(login, "_MIN_SILENCE", 0.02)
+    monkeypatch.setattr(login, "_SILENCE_MARGIN", 0.02)
 
 
 def scraper(
@@ -77,6 +82,16 @@ def scraper(
         clock=clock,
         limits=limits,
     )
+
+
+def waiting_scraper(server: LoginServer, clock: ShiftedClock) -> TargetScraper:
+    """A scraper of a server. While that keeps a login waiting, the time of a login passes at once."""
+
+    def leap() -> None:
+        clock.ahead += 61.0
+
+    server.on_wait = leap
+    return scraper(server.port, clock)
 
 
 def kind(one: TargetScraper, clock: ShiftedClock | None = None) -> str:
@@ -161,7 +176,7 @@ def test_no_sequence_of_answers_gets_a_login_locked(
 ) -> None:
     clock = ShiftedClock()
     with login_server() as server:
-        one = scraper(server.port, clock, connect_timeout=1.5)
+        one = scraper(server.port, clock)
         for hour in range(2):
             for packets, talk in answers:
                 server.reply = b"".join(answer(*tokens, failed=failed) for tokens, failed in packets)
@@ -174,38 +189,42 @@ def test_no_sequence_of_answers_gets_a_login_locked(
 
 
 def test_a_login_refused_after_the_timeout_is_an_attempt() -> None:
+    clock = ShiftedClock()
     with login_server() as server:
-        one = scraper(server.port, connect_timeout=1.5)
+        one = waiting_scraper(server, clock)
         for attempt in range(1, LOGIN_ATTEMPTS + 1):
             server.may_answer.clear()
             # While the answer is awaited, nothing else is sent.
-            assert [kind(one), kind(one)] == ["deadline"] * 2
+            assert [kind(one, clock), kind(one, clock)] == ["deadline"] * 2
             assert server.logins == attempt
             server.may_answer.set()
             server.until(ended=attempt)
-        assert [kind(one) for _ in range(3)] == ["login_suspended"] * 3
+        assert [kind(one, clock) for _ in range(3)] == ["login_suspended"] * 3
         assert server.logins == LOGIN_ATTEMPTS
         one.close()
 
 
 def test_a_server_that_hangs_gets_one_login_and_is_asked_again_as_soon_as_it_answers() -> None:
+    clock = ShiftedClock()
     with login_server(ACCEPTED, session) as server:
-        one = scraper(server.port, connect_timeout=1.5)
+        one = waiting_scraper(server, clock)
         server.may_answer.clear()
-        assert [kind(one) for _ in range(4)] == ["deadline"] * 4
+        assert [kind(one, clock) for _ in range(4)] == ["deadline"] * 4
         assert server.logins == 1
         server.may_answer.set()
-        while (seen := kind(one)) == "deadline":
+        while (seen := kind(one, clock)) == "deadline":
             pass
-        for login in range(2, 5):
+        for number in range(2, 5):
             assert seen != "login_suspended"
-            assert server.logins == login
-            seen = kind(one)
+            assert server.logins == number
+            seen = kind(one, clock)
         one.close()
 
 
 @pytest.mark.parametrize("how", ["refused", "dropped", "closing"])
-def test_a_server_that_is_down_is_asked_at_each_scrape(how: str) -> None:
+def test_a_server_that_is_down_is_asked_at_each_scrape(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # However long a tunnel takes to close a connection, it is waited for.
+    monkeypatch.setattr(login, "_SILENCE_MARGIN", 60.0)
     with ExitStack() as stack:
         if how == "dropped":
             port = stack.enter_context(dropping())
@@ -216,7 +235,7 @@ def test_a_server_that_is_down_is_asked_at_each_scrape(how: str) -> None:
             if how == "refused":
                 with socket.create_server(("127.0.0.1", 0)) as gone:
                     port = gone.getsockname()[1]
-        one = scraper(port, connect_timeout=1.5)
+        one = scraper(port, connect_timeout=1.5 if how == "dropped" else 60.0)
         kinds = [kind(one) for _ in range(LOGIN_ATTEMPTS + 2)]
         assert "login_suspended" not in kinds and "" not in kinds
         if how == "closing":

@@ -112,7 +112,7 @@ def test_tls_handshakes_that_never_begin_do_not_stop_service(server: Simulated, 
         for _ in range(300):
             crowd.enter_context(socket.create_connection((host, int(port))))
         context = ssl.create_default_context(cafile=str(authority.file))
-        answer = httpx2.get(f"{running.url}/-/healthy", verify=context, trust_env=False, timeout=30)
+        answer = httpx2.get(f"{running.url}/-/healthy", verify=context, trust_env=False, timeout=90)
         assert answer.status_code == 200
         assert len(running.log.splitlines()) == 1
 

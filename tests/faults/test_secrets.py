@@ -107,7 +107,7 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
                 [sys.executable, "-m", "ase_exporter", command, f"--config.file={file}", "--target=inline"],
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=120,
                 env=os.environ,
             )
             assert ended.returncode == 2

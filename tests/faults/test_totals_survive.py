@@ -224,7 +224,7 @@ def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(
     deployment.kill_child()
     assert growth(deployment.totals(), first) == growth(inside(server), truth)
     assert deployment.running
-    metrics = httpx2.get(f"{deployment.running.url}/metrics", trust_env=False).text
+    metrics = httpx2.get(f"{deployment.running.url}/metrics", trust_env=False, timeout=90).text
     assert "ase_exporter_totals_persistent 0.0" in metrics
     server.model.advance(20.0)
     deployment.kill()

@@ -46,7 +46,6 @@ def exporter(
     # It is scraped without a pause, which the budget would answer by looking for changes less often.
     configured = configuration(
         {"SIM": dba.server.address},
-        scrape={"budget": None},
         modules={"default": {"collectors": dict(reading("state", "changes").collectors)}},
         changes={"interval": "1s", "grafana": {"url": shared_grafana.url, "token_file": str(token)}},
     )

@@ -205,7 +205,7 @@ def test_a_driver_that_does_not_come_back_ends_the_check(tmp_path: Path) -> None
         (tmp_path / "x.yaml").write_text(f"{target}\n{login}\n")
         command = [sys.executable, "-c", IMPATIENT, "check", "--timeout=2"]
         ended = subprocess.run(
-            [*command, f"--config.file={tmp_path / 'x.yaml'}"], capture_output=True, text=True, timeout=60
+            [*command, f"--config.file={tmp_path / 'x.yaml'}"], capture_output=True, text=True, timeout=120
         )
     assert ended.returncode == 2
     assert ended.stderr.startswith("ase-exporter: ") and ended.stderr.count("\n") == 1

@@ -67,7 +67,7 @@ def talker(first: bytes, answer: bytes) -> Iterator[int]:
         thread.start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.fixture(scope="module")

@@ -145,7 +145,7 @@ def test_freetds_reads_its_file_so(tmp_path: Path, entry: str) -> None:
     }
     command = ["tsql", "-S", "A", "-U", "nobody", "-P", "none"]
     subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
     )
     log = (tmp_path / "log").read_text(errors="replace")
     assert re.search(r"Connecting to (\S+) port (\d+)", log, re.IGNORECASE)

@@ -30,7 +30,7 @@ def in_time(action: Callable[[], object]) -> str:
 
     thread = threading.Thread(target=act, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert said, "it waits"
     return said[0]
 

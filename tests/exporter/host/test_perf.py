@@ -240,5 +240,5 @@ input()
     exporter.wait()
     exporter.stdin.close()
     exporter.stdout.close()
-    _, alive = psutil.wait_procs(children, timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive

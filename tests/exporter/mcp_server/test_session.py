@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from tests.exporter.mcp_server.running_server import ask, client, tree
 from tests.exporter.mcp_server.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story, stored
-from tests.exporter.running_exporter import PATIENT, configuration, exporter
+from tests.exporter.running_exporter import configuration, exporter
 from tests.exporter.simulated import reading
 from tests.exporter.simulated import run as simulated
 from tests.paths import REPOSITORY
@@ -130,8 +130,6 @@ async def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Pa
             {"LIVE": server.address},
             modules={"default": {"collectors": dict(reading("state", "changes").collectors)}},
             changes={"interval": "1s"},
-            # Scraped without a pause.
-            scrape={**PATIENT, "budget": None},
         )
         with exporter(tmp_path, settings) as running:
             options, environment = documented(story.url, running.url)

@@ -3,7 +3,8 @@
 import asyncio
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 import pytest
 from tests.exporter import simulated
@@ -32,13 +33,17 @@ def connection(server: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Con
 
 
 def together(
-    connection: Connection, backend: ScriptedBackend, *results: Result, seconds: float = 60.0
+    connection: Connection,
+    backend: ScriptedBackend,
+    *results: Result,
+    seconds: Iterable[float] = repeat(60.0),
 ) -> tuple[list[list[Row]], DatabaseError | None]:
-    """What three selects give, answered by these results, and the error that ended it."""
+    """What three selects give, answered by these results, and the error that ended it. seconds: for each result."""
+    left = iter(seconds)
     backend.answers["\n".join(SELECTS)] = lambda: list(results)
     given: list[list[Row]] = []
     try:
-        for rows in connection.query_batch(SELECTS, lambda: time.monotonic() + seconds):
+        for rows in connection.query_batch(SELECTS, lambda: time.monotonic() + next(left)):
             given.append(rows)  # noqa: PERF402  # what came before an error counts
     except DatabaseError as error:
         return given, error
@@ -97,7 +102,7 @@ def test_a_result_that_trickles_keeps_the_results_before_it(
     connection: Connection, backend: ScriptedBackend, faults: Faults
 ) -> None:
     faults.seconds_per_row = 0.1
-    given, error = together(connection, backend, numbers(1), numbers(5000), numbers(1), seconds=5.0)
+    given, error = together(connection, backend, numbers(1), numbers(5000), numbers(1), seconds=(60.0, 1.0))
     assert error is not None
     assert (error.kind, error.usable) == ("deadline", True)
     assert [len(rows) for rows in given] == [1]

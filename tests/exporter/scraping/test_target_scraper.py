@@ -178,11 +178,11 @@ def test_only_the_collectors_asked_for_are_read(server: Simulated) -> None:
 
 def test_a_scrape_in_which_nothing_is_due_pings_the_server(server: Simulated) -> None:
     one = server.scraper()
-    assert [scrape(one, 20.0, "licences").summary.up for _ in range(3)] == [True] * 3
-    assert [scrape(one, 20.0, "no such collector").summary.up for _ in range(2)] == [True] * 2
+    assert [scrape(one, 60.0, "licences").summary.up for _ in range(3)] == [True] * 3
+    assert [scrape(one, 60.0, "no such collector").summary.up for _ in range(2)] == [True] * 2
     server.faults.refuse = True
     server.drop()
-    assert not scrape(one, 20.0, "licences").summary.up
+    assert not scrape(one, 60.0, "licences").summary.up
     one.close()
 
 

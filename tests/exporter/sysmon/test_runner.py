@@ -165,7 +165,7 @@ def test_a_server_that_clears_nevertheless_is_not_asked_again(
     schedule = scheduled(target, server)
     schedule.start()
     for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=30)
+        thread.join(60)
         assert not thread.is_alive()
     assert len(server.logins) == 1
 
@@ -181,12 +181,12 @@ def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> No
     schedule = scheduled(target, Scripted(prints=slow))
     first = threading.Thread(target=schedule.run_once)
     first.start()
-    assert entered.wait(30)
+    assert entered.wait(60)
     with pytest.raises(SampleError, match="under way") as refused:
         take_sample(target, AUTH, 60, open_connection=Scripted())
     assert refused.value.reason == "busy"
     leave.set()
-    first.join(30)
+    first.join(60)
     assert take_sample(target, AUTH, 60, open_connection=Scripted()).ended
 
 

@@ -217,6 +217,7 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
     feed.pause(False)
     rest = [shown.get(timeout=60) for _ in range(3)]
     feed.stop()
+    feed.threads[0].join(60)
     assert first.figures.spinlocks == () and rest[-1].figures.connections is not None
     assert not feed.threads[0].is_alive()
 
