@@ -110,7 +110,7 @@ def throughput_per_cpu(width: int = 12) -> TimeSeries:
         title="Throughput per CPU unit (good: high and steady)",
         description="Committed transactions per second for each CPU consumed by the server's threads, as in "
         "sp_sysmon. It falls when engines spin: more CPU, but no more work. What to do after a fall: "
-        "look for a change mark before it, then open Spinlock contention. Sources: "
+        "look for a change mark before it, then open Contention and caches. Sources: "
         "monState.Transactions, monThread.",
         unit="short",
         queries=[Query("ase:transactions_per_cpu_unit:ratio_rate1m{$selector}", "{{instance}}")],

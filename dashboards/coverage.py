@@ -1,4 +1,4 @@
-"""Generates docs/coverage.md: the dashboards and rules that use each metric of the catalogue, or why none does.
+"""Generates docs/coverage.md: the dashboards and rules that use each metric of the catalogue.
 
 Which metrics matter most to them is a file of the exporter, by which it keeps its series limit.
 """
@@ -14,7 +14,6 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 
 HERE = Path(__file__).parent
-NOT_SHOWN = HERE / "not_shown.yaml"
 RULES = HERE.parent / "alerts" / "rules"
 COVERAGE = HERE.parent / "docs" / "coverage.md"
 IMPORTANCE = HERE.parent / "exporter" / "ase_exporter" / "metrics" / "importance.csv"
@@ -24,9 +23,10 @@ INTRODUCTION = """\
 # Where each metric is used
 
 Written by `make generate`. A dashboard that shows a recording rule shows the metrics from which the rule is computed.
+`ase-details` has what no other dashboard shows, except facts that are only in labels, and times.
 
-| Metric | Dashboards | Alerts | Or why not |
-| --- | --- | --- | --- |
+| Metric | Dashboards | Alerts |
+| --- | --- | --- |
 """
 
 
@@ -34,11 +34,6 @@ def metrics() -> list[str]:
     """Return the names of all metrics of the catalogue, in its order."""
     catalogue, _ = load_catalogue()
     return list(dict.fromkeys(name for each in catalogue.collectors.values() for name in each.metrics))
-
-
-def reasons() -> dict[str, str]:
-    """Return why a metric is on no dashboard and in no rule, by metric."""
-    return {name: group["reason"] for group in load_yaml(NOT_SHOWN.read_text()) for name in group["metrics"]}
 
 
 def used_by_dashboards(dashboards: list[Json]) -> dict[str, list[str]]:
@@ -65,10 +60,9 @@ def used_by_alerts() -> dict[str, list[str]]:
 
 def coverage(dashboards: list[Json]) -> str:
     """Return the table as Markdown."""
-    on_dashboards, in_alerts, why = used_by_dashboards(dashboards), used_by_alerts(), reasons()
+    on_dashboards, in_alerts = used_by_dashboards(dashboards), used_by_alerts()
     return INTRODUCTION + "".join(
-        f"| `{name}` | {', '.join(on_dashboards.get(name, ()))} | {', '.join(in_alerts.get(name, ()))} "
-        f"| {why.get(name, '')} |\n"
+        f"| `{name}` | {', '.join(on_dashboards.get(name, ()))} | {', '.join(in_alerts.get(name, ()))} |\n"
         for name in metrics()
     )
 

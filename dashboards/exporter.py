@@ -136,7 +136,16 @@ PANELS: list[Panel] = [
         unit="short",
         queries=[Query("topk(10, ase_exporter_collector_stretch{$selector})", "{{instance}} {{collector}}")],
         empty="Every collector is read at its configured interval",
-        width=24,
+        height=5,
+    ),
+    TimeSeries(
+        title="Age of the last sample of sp_sysmon (good: under 2 h)",
+        description="Time since the last sample of sp_sysmon ended; the board of details shows its figures. Source: "
+        "ase_sysmon_sample_age_seconds.",
+        unit="s",
+        queries=[Query("topk(10, ase_sysmon_sample_age_seconds{$selector})", "{{instance}}")],
+        thresholds=[(LIMITS["sysmon_age_seconds"], "orange")],
+        empty="Not collected: sp_sysmon is off (targets: sysmon: in the configuration; needs sa_role)",
         height=5,
     ),
     Row("Counters and series"),

@@ -169,7 +169,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="CPU spent spinning, the ten worst (good: near 0)",
         description="Share of engine time spent spinning, which does no work; estimated from the number of "
-        "spins. What to do: open the server, then Spinlock contention. Source: "
+        "spins. What to do: open the server, then Contention and caches. Source: "
         "monSpinlockActivity.Spins, monEngine.",
         unit="percentunit",
         queries=[Query("topk(10, ase:cpu_spinning:ratio_rate1m{$selector})", "{{instance}}")],

@@ -16,7 +16,7 @@ NOT_COLLECTED = "not collected"
 MORE_ABOUT = {
     "instance": "ase-server",
     "spinlock": "ase-contention",
-    "cache": "ase-caches",
+    "cache": "ase-contention",
     "database": "ase-storage",
 }
 Thresholds = Sequence[tuple[float, str]]

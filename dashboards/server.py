@@ -1,10 +1,10 @@
-"""Dashboard of one server at a glance, from its state to its memory."""
+"""Dashboard of one server at a glance, from its state to its engines and its memory."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_WAITS
+from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_THREADS, NO_WAITS
 from dashboards.contention import HEADLINES
 from dashboards.layout import dashboard
-from dashboards.panels import Column, Panel, Row, Table, TimeSeries, right_axis
+from dashboards.panels import Column, Heatmap, Panel, Row, Table, TimeSeries, right_axis
 from dashboards.queries import Query, rows
 
 PANELS: list[Panel] = [
@@ -17,6 +17,91 @@ PANELS: list[Panel] = [
     common.cache_contention(),
     common.spinning_cpu(),
     common.latest_changes(height=7),
+    Row("Engines and threads"),
+    Heatmap(
+        title="Engines by CPU busy (good: one band, below the top)",
+        description="Number of engines by how busy they are. One band at the top with high spinning is "
+        "contention; two separate bands mean that work is spread unevenly. Source: monEngine, user "
+        "and system time as a share of all.",
+        queries=[
+            Query("sum by (le) (ase:engines_busy_bucket:count{$selector})", "{{le}}", format="heatmap"),
+        ],
+        empty=NO_MONITORING,
+    ),
+    TimeSeries(
+        title="Engine time by mode (good: some idle, little system)",
+        description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System time "
+        "over a third of user time points to the machine: huge pages, network. Source: monEngine.",
+        unit="percentunit",
+        queries=[
+            Query("avg by (mode) (ase:engine_modes:ratio_rate1m{$selector})", "{{mode}}"),
+        ],
+        maximum=1,
+        stacked=True,
+        empty=NO_MONITORING,
+    ),
+    TimeSeries(
+        title="CPU that engines did not get (good: under 20 %)",
+        description="Share of the time that engines were busy, without a CPU from the operating system: steal by "
+        "the hypervisor, or other processes of the host. Source: monThread against monEngine.",
+        unit="percentunit",
+        # The two clocks differ slightly: without a loss it is about 0, or below.
+        queries=[
+            Query(
+                "clamp_min(1 - sum by (instance) (ase:thread_pool_cpu:rate1m{$selector})"
+                ' / (sum by (instance) (ase:engine_cpu:rate1m{$selector,mode=~"user|system"}) >= 0.1), 0)',
+                "{{instance}}",
+            )
+        ],
+        thresholds=[(thresholds.PARAMETERS["diagnosis"]["cpu_lost"], "orange")],
+        empty=NO_THREADS,
+    ),
+    TimeSeries(
+        title="CPU units by thread pool (good: mostly engines)",
+        description="CPU seconds per second by thread pool. syb_system_pool holds I/O and network threads: near "
+        "1 per thread it is a bottleneck. Source: monThread.",
+        unit="short",
+        queries=[Query("sum by (pool) (ase:thread_pool_cpu:rate1m{$selector})", "{{pool}}")],
+        stacked=True,
+        empty=NO_THREADS,
+    ),
+    TimeSeries(
+        title="Run queue per engine (good: under 2)",
+        description="Runnable tasks waiting for an engine, per online engine. Long queues with little spinning "
+        "need more CPU; with much spinning, less contention. Source: monSysLoad.",
+        unit="short",
+        queries=[
+            Query(
+                "sum by (instance) (ase_run_queue_length{$selector})"
+                ' / (sum by (instance) (ase_engines{$selector,state="online"}) > 0)',
+                "{{instance}}",
+            ),
+            Query("max by (instance) (ase_run_queue_length_max{$selector})", "{{instance}} longest queue"),
+        ],
+        thresholds=[(thresholds.PARAMETERS["cpu"]["run_queue_per_engine"], "orange")],
+        empty=NO_MONITORING,
+    ),
+    TimeSeries(
+        title="Engines online (good: steady)",
+        description="Engines by state. Fewer engines spin less: reduce before you add. Source: monEngine.",
+        unit="none",
+        queries=[Query("sum by (instance, state) (ase_engines{$selector})", "{{instance}} {{state}}")],
+        empty=NO_MONITORING,
+    ),
+    TimeSeries(
+        title="Involuntary switches by pool (good: near 0)",
+        description="Times that the operating system preempted a thread of ASE: the machine has fewer free CPUs "
+        "than the server has engines. Source: monThread.NonVoluntaryCtxtSwitches.",
+        unit="count:/s",
+        queries=[
+            Query(
+                'sum by (pool) (rate(ase_threads_context_switches_total{$selector,cause!="voluntary"}'
+                "[$__rate_interval]))",
+                "{{pool}}",
+            )
+        ],
+        empty=NO_THREADS,
+    ),
     Row("Work and waits"),
     TimeSeries(
         title="Transactions (good: steady)",
@@ -30,7 +115,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Waiting tasks by event (good: few)",
         description="Average number of waiting tasks by event (seconds waited per second), the ten largest, "
-        "without clients and timers. What to do: Waits, locks and log. Source: monSysWaits.WaitTime.",
+        "without clients and timers. What to do: Waits and sessions. Source: monSysWaits.WaitTime.",
         unit="short",
         queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
         empty=NO_WAITS,
@@ -38,7 +123,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Blocked processes (good: 0)",
-        description="Processes blocked by another; right axis: longest wait. What to do: Waits, locks and log. "
+        description="Processes blocked by another; right axis: longest wait. What to do: Waits and sessions. "
         "Source: sysprocesses.blocked, time_blocked.",
         unit="none",
         queries=[
@@ -124,6 +209,7 @@ PANELS: list[Panel] = [
 SERVER = dashboard(
     uid="ase-server",
     title="ASE server",
-    description="One server at a glance: whether it works or spins, since when, and what changed then.",
+    description="One server at a glance: whether it works or spins, since when, what changed then, and what its engines"
+    " do.",
     panels=PANELS,
 )

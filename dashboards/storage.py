@@ -6,6 +6,8 @@ from dashboards.layout import dashboard
 from dashboards.panels import Column, Panel, Row, Table, TimeSeries
 from dashboards.queries import Query, rate, rows
 
+NO_AGENT = "Not collected (yet): no database is replicated, or the collectors rep_* are off (opt-in)"
+
 PANELS: list[Panel] = [
     Row("I/O by purpose"),
     common.time_per_io("check the devices below, then the storage system", width=12),
@@ -37,44 +39,6 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
     ),
     TimeSeries(
-        title="Requests to I/O controllers (good: reads and writes complete)",
-        description="I/Os issued by direction, and completed, all controllers. Source: monIOController.Reads, "
-        "Writes, Completed.",
-        unit="iops",
-        queries=[
-            Query(
-                f"sum by (instance, direction) ({rate('ase_io_controller_ios_total')})",
-                "{{instance}} {{direction}}",
-            ),
-            Query(
-                f"sum by (instance) ({rate('ase_io_controller_completed_total')})", "{{instance}} completed"
-            ),
-        ],
-        empty=NO_THREADS,
-    ),
-    TimeSeries(
-        title="Waits for the device semaphore (good: 0)",
-        description="Share of I/Os that waited for a mirror semaphore, all devices. Source: "
-        "monDeviceIO.DevSemaphoreWaits.",
-        unit="percentunit",
-        queries=[
-            Query(
-                "rate(ase_device_semaphore_waits_total{$selector}[$__rate_interval])"
-                " / (rate(ase_device_semaphore_requests_total{$selector}[$__rate_interval]) > 0)",
-                "{{instance}}",
-            )
-        ],
-        maximum=1,
-        empty=NO_MONITORING,
-    ),
-    TimeSeries(
-        title="I/O controllers: outstanding (good: steady)",
-        description="I/Os outstanding by controller. Source: monIOController.Pending.",
-        unit="none",
-        queries=[Query("sum by (controller) (ase_io_controller_pending{$selector})", "{{controller}}")],
-        empty=NO_THREADS,
-    ),
-    TimeSeries(
         title="Deferred I/Os (good: 0)",
         description="I/Os deferred for lack of a structure: raise `disk i/o structures`, or the limit of the "
         "operating system. Source: monIOController.Deferred.",
@@ -86,6 +50,7 @@ PANELS: list[Panel] = [
             )
         ],
         empty=NO_THREADS,
+        width=24,
     ),
     Row("Space and backups"),
     TimeSeries(
@@ -222,6 +187,52 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
         height=9,
     ),
+    Row("Replication: does it keep up with the log?"),
+    TimeSeries(
+        title="Messages in the sender's queue (good: few)",
+        description="Messages that wait to be sent to Replication Server. A queue that grows: the network or "
+        "Replication Server is slow, and the log cannot be truncated. Source: monRepSenders.MessagesInQueue.",
+        unit="short",
+        queries=[Query("topk(20, ase_rep_sender_queue_messages{$selector})", "{{instance}} {{database}}")],
+        thresholds=[(thresholds.PARAMETERS["replication"]["queued_messages"], "orange")],
+        empty=NO_AGENT,
+        width=8,
+    ),
+    TimeSeries(
+        title="Log records: scanned and processed",
+        description="Log records that the scanner read, and those that it sent on. None, while the server "
+        "commits: replication stands still. Source: monRepLogActivity.LogRecordsScanned, LogRecordsProcessed.",
+        unit="count:/s",
+        queries=[
+            Query(
+                f"topk(10, {rate('ase_rep_log_records_scanned_total')})", "{{instance}} {{database}} scanned"
+            ),
+            Query(
+                f"topk(10, {rate('ase_rep_log_records_processed_total')})",
+                "{{instance}} {{database}} processed",
+            ),
+        ],
+        empty=NO_AGENT,
+        width=8,
+    ),
+    TimeSeries(
+        title="Truncation points (good: confirmed as requested)",
+        description="Truncation points requested from Replication Server, and moved. Without moves the log fills. "
+        "Source: monRepScanners.TruncationPointRequested, TruncationPointMoved.",
+        unit="count:/s",
+        queries=[
+            Query(
+                f"topk(10, {rate('ase_rep_truncation_points_requested_total')})",
+                "{{instance}} {{database}} requested",
+            ),
+            Query(
+                f"topk(10, {rate('ase_rep_truncation_points_moved_total')})",
+                "{{instance}} {{database}} moved",
+            ),
+        ],
+        empty=NO_AGENT,
+        width=8,
+    ),
     Row("Network"),
     TimeSeries(
         title="Bytes by direction",
@@ -261,13 +272,13 @@ PANELS: list[Panel] = [
         width=8,
     ),
     common.not_collected(
-        "devices|io_.*|device_.*|databases|database_space|tempdbs|network|database_states|licences"
+        "devices|io_.*|device_.*|databases|database_space|tempdbs|network|database_states|licences|rep_.*"
     ),
 ]
 
 STORAGE = dashboard(
     uid="ase-storage",
-    title="ASE storage and network",
-    description="Device latency, database space, backups, and network traffic.",
+    title="ASE storage, replication and network",
+    description="Device latency, database space, backups, replication, and network traffic.",
     panels=PANELS,
 )

@@ -1,14 +1,31 @@
-"""Dashboard of waits: events, locks, blocking, log."""
+"""Dashboard of waits and sessions: events, who is active, locks and blocking, the log, what costs most."""
 
 from dashboards import common, thresholds
 from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_WAITS
 from dashboards.layout import dashboard
-from dashboards.panels import Panel, Row, Stat, TimeSeries
-from dashboards.queries import Query, now
+from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries
+from dashboards.queries import Query, now, rows
 
 PARAMETERS = thresholds.PARAMETERS
 
+_NO_STATEMENTS = (
+    "Not collected (yet): the collector cached_statements is off, or enable stmt cache monitoring is"
+)
+_NO_PROCEDURES = (
+    "Not collected (yet): the collector cached_procedures is off, or statement statistics active is"
+)
+
 PANELS: list[Panel] = [
+    Stat(
+        title="Active sessions now",
+        description="Sessions that run or wait for anything but their client, at the last scrape. What to do: compare "
+        "them with the engines; more of them wait. Source: monProcess.WaitEventID.",
+        unit="none",
+        decimals=0,
+        queries=[now("sum(ase_active_sessions{$selector})")],
+        empty=NO_MONITORING,
+        width=6,
+    ),
     Stat(
         title="Blocked processes (good: 0)",
         description="Processes that are blocked by another now. What to do: the panel Blockers names "
@@ -39,16 +56,35 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
         width=6,
     ),
-    Stat(
-        title="Oldest transaction",
-        description="Age of the oldest open transaction, which holds locks and prevents truncation of the log. "
-        "Source: syslogshold.starttime.",
-        unit="s",
-        queries=[now("max(ase_database_oldest_transaction_seconds{$selector})")],
-        thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
-        empty="No transaction is open",
-        blank="none open",
-        width=6,
+    Row("Sessions"),
+    TimeSeries(
+        title="Active sessions by what they do (good: mostly cpu)",
+        description="Average number of active sessions by what they do: run, or wait for a lock, the log, a "
+        "disk, an engine. Its sum is about that of the time account. Source: monProcess.WaitEventID.",
+        unit="short",
+        queries=[
+            Query(
+                "sum by (doing) (avg_over_time(ase_active_sessions{$selector}[$__rate_interval]))",
+                "{{doing}}",
+            )
+        ],
+        stacked=True,
+        empty=NO_MONITORING,
+    ),
+    TimeSeries(
+        title="Active sessions by program and database",
+        description="Average number of active sessions of the most active programs; rest is the sum of all others. "
+        "What to do: look at the statements of the one that grew. Source: monProcess.Application, DBName.",
+        unit="short",
+        queries=[
+            Query(
+                "topk(20, avg by (instance, program, database)"
+                " (avg_over_time(ase_program_active_sessions{$selector}[$__rate_interval])))",
+                "{{instance}} {{program}} {{database}}",
+            )
+        ],
+        stacked=True,
+        empty=NO_MONITORING,
     ),
     Row("Waits"),
     TimeSeries(
@@ -124,14 +160,6 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="Locks by kind and state (good: none requested)",
-        description="Locks held (Granted) and waited for (Requested). Source: monLocks.",
-        unit="none",
-        queries=[Query("topk(20, sum by (lock, state) (ase_locks{$selector}))", "{{lock}} {{state}}")],
-        empty=NO_MONITORING,
-        width=8,
-    ),
-    TimeSeries(
         title="Share of locks in use (good: < 80 %)",
         description="Locks held as a share of `number of locks`. At 100 %, statements fail with error 1204. "
         "Sources: monLocks, syscurconfigs.",
@@ -154,22 +182,6 @@ PANELS: list[Panel] = [
         unit="s",
         queries=[Query("topk(10, ase_lock_longest_wait_seconds{$selector})", "{{instance}} {{database}}")],
         empty="No task waits for a lock",
-        width=8,
-    ),
-    TimeSeries(
-        title="Deadlocks per second (good: 0)",
-        description="Deadlocks per second; each rolls back a transaction. Source: monState.Deadlocks.",
-        unit="count:/s",
-        queries=[Query("rate(ase_deadlocks_total{$selector}[$__rate_interval])", "{{instance}}")],
-        empty=NO_MONITORING,
-        width=8,
-    ),
-    TimeSeries(
-        title="Rollbacks per second (good: few)",
-        description="Transactions rolled back. Source: monState.Rollbacks.",
-        unit="count:/s",
-        queries=[Query("rate(ase_rollbacks_total{$selector}[$__rate_interval])", "{{instance}}")],
-        empty="Not collected (yet): the collector is off, or this version has no monState.Rollbacks",
         width=8,
     ),
     TimeSeries(
@@ -220,14 +232,55 @@ PANELS: list[Panel] = [
         empty="Not collected (yet): the collector is off, or this version has no monState.ULCFlushes",
         width=8,
     ),
+    Row("Statements"),
+    Table(
+        title="Procedures by elapsed time in the last hour",
+        description="Cached procedures whose executions took most time. The exporter's page /sessions shows what one "
+        "execution reads, and whether that has grown. Source: monCachedProcedures.ExecutionTime.",
+        queries=[
+            rows(
+                "topk(20, sum by (instance, procedure, database)"
+                " (increase(ase_procedure_seconds_total{$selector}[1h])))"
+            )
+        ],
+        columns=[
+            Column(name="instance", title="Server"),
+            Column(name="database", title="Database"),
+            Column(name="procedure", title="Procedure"),
+            Column(name="Value", title="Elapsed", unit="s"),
+        ],
+        sort=["Elapsed"],
+        empty=_NO_PROCEDURES,
+        width=12,
+    ),
+    Table(
+        title="Cached statements by logical reads in the last hour",
+        description="Statements of the cache by their number, without text. Source: monCachedStatement.TotalLIO.",
+        queries=[
+            rows(
+                "topk(20, sum by (instance, statement, database)"
+                " (increase(ase_statement_logical_reads_total{$selector}[1h])))"
+            )
+        ],
+        columns=[
+            Column(name="instance", title="Server"),
+            Column(name="database", title="Database"),
+            Column(name="statement", title="Statement"),
+            Column(name="Value", title="Logical reads"),
+        ],
+        sort=["Logical reads"],
+        empty=_NO_STATEMENTS,
+        width=12,
+    ),
     common.not_collected(
-        "waits|execution_time|locks|processes|databases|database_space|oldest_transactions|state"
+        "sessions|cached_procedures|cached_statements|waits|execution_time|locks|processes|databases|database_space"
+        "|oldest_transactions|state"
     ),
 ]
 
 WAITS = dashboard(
     uid="ase-waits",
-    title="ASE waits, locks and log",
-    description="What tasks wait for, which processes are blocked, and the state of the log.",
+    title="ASE waits and sessions",
+    description="What tasks wait for, who is active and who blocks whom, the state of the log, and what costs most.",
     panels=PANELS,
 )

@@ -1,12 +1,17 @@
-"""Dashboard of the workload: statements, access paths, user log caches, tempdb, queues of the threaded kernel."""
+"""Dashboard of the workload: statements, plans and their caches, tempdb, log caches, workers."""
 
-from dashboards import common
+from dashboards import common, thresholds
 from dashboards.common import NO_MONITORING, NO_THREADS
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries, right_axis
 from dashboards.queries import Query, rate
 
 NO_TEMPDB = "Not collected (yet): the collector or enable monitoring is off, or ASE is older than 15.5"
+NO_STATEMENT_CACHE = (
+    "Not collected (yet): enable stmt cache monitoring or the collector is off, or before 15.0.2"
+)
+NO_ELC = "Not collected: engine local caches exist from 16.0 SP03 PL08"
+OPT_IN = "Not collected (yet): the collector is opt-in; set it to true in the module"
 
 PANELS: list[Panel] = [
     Row("Statements and access paths"),
@@ -76,27 +81,7 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="Plans compiled to native code (SNAP)",
-        description="Plans compiled to native code, and their executions. From 16.0 SP02, with `enable "
-        "compiled queries`. Source: monState.SnapsGenerated, SnapsExecuted.",
-        unit="count:/s",
-        queries=[
-            Query(rate("ase_snap_plans_generated_total"), "{{instance}} compiled"),
-            Query(rate("ase_snap_plans_executed_total"), "{{instance}} executed"),
-        ],
-        empty="Not collected: these counters exist from 16.0 SP02",
-        width=8,
-    ),
-    Row("Log and checkpoints"),
-    TimeSeries(
-        title="Bytes written to user log caches",
-        description="Log records that sessions wrote to their user log caches. Source: monState.ULCKBWritten.",
-        unit="Bps",
-        queries=[Query(rate("ase_ulc_written_bytes_total"), "{{instance}}")],
-        empty=NO_MONITORING,
-    ),
-    TimeSeries(
-        title="Checkpoints, backups and shared memory dumps running",
+        title="Checkpoints, backups, memory dumps running",
         description="Checkpoints, backups of databases and dumps of the shared memory that run now; the last stop the "
         "server. Source: monState.CheckPoints, DiagnosticDumps, monOpenDatabases.BackupInProgress.",
         unit="none",
@@ -106,6 +91,92 @@ PANELS: list[Panel] = [
             Query("sum by (instance) (ase_database_backup_in_progress{$selector})", "{{instance}} backups"),
         ],
         empty=NO_MONITORING,
+        width=8,
+    ),
+    Row("Plans: procedure cache and statement cache"),
+    TimeSeries(
+        title="Requests loaded from disk (good: near 0)",
+        description="Share of procedure requests that loaded and compiled the procedure. Over 20 % at many loads: "
+        "raise `procedure cache size`. Source: monProcedureCache.Loads, Requests.",
+        unit="percentunit",
+        queries=[
+            Query(
+                f"{rate('ase_procedure_cache_loads_total')}"
+                f" / ({rate('ase_procedure_cache_requests_total')} > 0)",
+                "{{instance}}",
+            )
+        ],
+        thresholds=[(thresholds.PARAMETERS["cache"]["procedure_loads"], "orange")],
+        maximum=1,
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Loads, writes, stalls (good: no stalls)",
+        description="Procedures loaded and written, and times that no space was free. Stalls: raise `procedure "
+        "cache size`. Source: monProcedureCache.Loads, Writes, Stalls.",
+        unit="count:/s",
+        queries=[
+            Query(rate("ase_procedure_cache_loads_total"), "{{instance}} loads"),
+            Query(rate("ase_procedure_cache_writes_total"), "{{instance}} writes"),
+            Query(rate("ase_procedure_cache_stalls_total"), "{{instance}} stalls"),
+        ],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Engine local caches: empty and full (good: few)",
+        description="Times that an engine's local cache of procedure memory was empty or full, so that the engine "
+        "took the spinlock of the global memory. What to do: raise `engine local cache percent`. Source: "
+        "monProcELC.ProcELCEmpty, ProcELCFull.",
+        unit="count:/s",
+        queries=[
+            Query(f"topk(10, {rate('ase_procedure_elc_empty_total')})", "{{instance}} elc {{elc}} empty"),
+            Query(f"topk(10, {rate('ase_procedure_elc_full_total')})", "{{instance}} elc {{elc}} full"),
+        ],
+        empty=NO_ELC,
+        width=8,
+    ),
+    TimeSeries(
+        title="Memory by module (good: steady)",
+        description="Memory of the procedure cache in use, the ten largest modules. Source: "
+        "monProcedureCacheModuleUsage.Active.",
+        unit="bytes",
+        queries=[
+            Query("topk(10, ase_procedure_cache_module_bytes{$selector})", "{{instance}} {{module}}"),
+        ],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Hit ratio of the statement cache (good: high)",
+        description="Share of searches that found the statement, so that it was not compiled. Low with many "
+        "inserts: use `enable literal autoparam`. Source: monStatementCache.HitCount, NumSearches.",
+        unit="percentunit",
+        queries=[
+            Query(
+                f"{rate('ase_statement_cache_hits_total')}"
+                f" / ({rate('ase_statement_cache_searches_total')} > 0)",
+                "{{instance}}",
+            )
+        ],
+        maximum=1,
+        empty=NO_STATEMENT_CACHE,
+        width=8,
+    ),
+    TimeSeries(
+        title="Inserts, removals, recompilations (good: few)",
+        description="Statements added to and removed from the cache, and recompiled by cause. As many removals as "
+        "inserts: the cache is too small. Source: monStatementCache.NumInserts, NumRemovals, "
+        "NumRecompiles….",
+        unit="count:/s",
+        queries=[
+            Query(rate("ase_statement_cache_inserts_total"), "{{instance}} inserts"),
+            Query(rate("ase_statement_cache_removals_total"), "{{instance}} removals"),
+            Query(rate("ase_statement_cache_recompiles_total"), "{{instance}} recompiled: {{cause}}"),
+        ],
+        empty=NO_STATEMENT_CACHE,
+        width=8,
     ),
     Row("tempdb"),
     TimeSeries(
@@ -148,37 +219,7 @@ PANELS: list[Panel] = [
         empty=NO_TEMPDB,
         width=8,
     ),
-    TimeSeries(
-        title="Pages of tempdbs from and to disk (good: few)",
-        description="Pages that each temporary database read from and wrote to disk. What to do: a named cache "
-        "for tempdb. Source: monTempdbActivity.PagesRead, PagesWritten.",
-        unit="count:/s",
-        queries=[
-            Query(f"topk(10, {rate('ase_tempdb_pages_read_total')})", "{{instance}} {{database}} read"),
-            Query(f"topk(10, {rate('ase_tempdb_pages_written_total')})", "{{instance}} {{database}} written"),
-        ],
-        empty=NO_TEMPDB,
-    ),
-    TimeSeries(
-        title="Logical reads of tempdbs",
-        description="Buffers of each temporary database read from cache. Source: "
-        "monTempdbActivity.LogicalReads.",
-        unit="count:/s",
-        queries=[
-            Query(f"topk(20, {rate('ase_tempdb_logical_reads_total')})", "{{instance}} {{database}}"),
-        ],
-        empty=NO_TEMPDB,
-    ),
-    Row("Queues and load"),
-    TimeSeries(
-        title="Work queues: waiting requests (good: 0)",
-        description="Requests that wait for a thread of the run-to-completion pool, by queue. Source: "
-        "monWorkQueue.CurrentLength.",
-        unit="none",
-        queries=[Query("topk(20, ase_work_queue_length{$selector})", "{{instance}} {{queue}}")],
-        empty=NO_THREADS,
-        width=8,
-    ),
+    Row("Queues, workers and configured resources"),
     TimeSeries(
         title="Work queues: requests that waited",
         description="Requests, those that had to wait, and the time that requests waited (right axis, seconds "
@@ -205,12 +246,81 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
         width=8,
     ),
-    common.not_collected("state|tempdbs|work_queues|engines"),
+    TimeSeries(
+        title="Worker threads (good: below configured)",
+        description="Worker threads in use, their peak, and `number of worker processes`. Source: "
+        "monSysWorkerThread.ThreadsActive, HighWater, TotalWorkerThreads.",
+        unit="none",
+        queries=[
+            Query("ase_worker_threads_active{$selector}", "{{instance}} active"),
+            Query("ase_worker_threads_high_water{$selector}", "{{instance}} peak"),
+            Query("ase_worker_threads_configured{$selector}", "{{instance}} configured"),
+        ],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Parallel queries, plans cut (good: none cut)",
+        description="Queries that ran in parallel, and plans that got fewer threads than planned: raise `number "
+        "of worker processes`. Source: monSysWorkerThread.ParallelQueries, PlansAltered.",
+        unit="count:/s",
+        queries=[
+            Query(rate("ase_parallel_queries_total"), "{{instance}} parallel"),
+            Query(rate("ase_parallel_plans_altered_total"), "{{instance}} cut back"),
+        ],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Resources in use (good: under 90 %)",
+        description="Units in use as a share of the configured number, the ten fullest. Source: sp_monitorconfig "
+        "(collector resource_usage).",
+        unit="percentunit",
+        queries=[
+            Query(
+                "topk(10, ase_resource_used{$selector} / (ase_resource_used{$selector}"
+                " + ase_resource_free{$selector} > 0))",
+                "{{instance}} {{resource}}",
+            )
+        ],
+        thresholds=[(0.9, "orange")],
+        maximum=1,
+        empty=OPT_IN,
+        width=8,
+    ),
+    TimeSeries(
+        title="Peak use of resources (good: under 100 %)",
+        description="Peak of units in use since the start as a share of the configured number, the ten highest. "
+        "Source: sp_monitorconfig (collector resource_usage).",
+        unit="percentunit",
+        queries=[
+            Query(
+                "topk(10, ase_resource_high_water{$selector} / (ase_resource_used{$selector}"
+                " + ase_resource_free{$selector} > 0))",
+                "{{instance}} {{resource}}",
+            )
+        ],
+        thresholds=[(1, "red")],
+        empty=OPT_IN,
+        width=8,
+    ),
+    TimeSeries(
+        title="Units reused because all were in use (good: 0)",
+        description="Descriptors and other units that were taken from one object for another. What to do: raise "
+        "the option of that name. Source: sp_monitorconfig (collector resource_usage).",
+        unit="count:/s",
+        queries=[Query(f"topk(10, {rate('ase_resource_reuses_total')})", "{{instance}} {{resource}}")],
+        empty=OPT_IN,
+        width=24,
+    ),
+    common.not_collected(
+        "state|tempdbs|work_queues|engines|procedure_.*|statement_cache|worker_threads|resource_usage"
+    ),
 ]
 
 WORKLOAD = dashboard(
     uid="ase-workload",
     title="ASE workload",
-    description="What the server does: statements, access paths, log caches, tempdb, queues.",
+    description="What the server does: statements, access paths, plans and their caches, tempdb, queues and workers.",
     panels=PANELS,
 )

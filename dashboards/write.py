@@ -5,43 +5,22 @@ import json
 import sys
 from pathlib import Path
 
-from dashboards.caches import CACHES
 from dashboards.change import CHANGE_IMPACT
 from dashboards.contention import CONTENTION
-from dashboards.coverage import COVERAGE, IMPORTANCE, coverage, importance
-from dashboards.cpu import CPU
-from dashboards.details import DETAILS
+from dashboards.coverage import COVERAGE, IMPORTANCE, coverage, importance, used_by_dashboards
+from dashboards.details import details
 from dashboards.exporter import EXPORTER
 from dashboards.fleet import FLEET
 from dashboards.hugepages import HUGEPAGES
-from dashboards.memory import MEMORY
-from dashboards.replication import REPLICATION
 from dashboards.server import SERVER
-from dashboards.sessions import SESSIONS
 from dashboards.storage import STORAGE
-from dashboards.sysmon import SYSMON
 from dashboards.waits import WAITS
 from dashboards.workload import WORKLOAD
 
 JSON = Path(__file__).parent / "json"
-DASHBOARDS = [
-    FLEET,
-    SERVER,
-    CONTENTION,
-    CACHES,
-    CPU,
-    HUGEPAGES,
-    CHANGE_IMPACT,
-    SYSMON,
-    WAITS,
-    SESSIONS,
-    STORAGE,
-    WORKLOAD,
-    MEMORY,
-    REPLICATION,
-    DETAILS,
-    EXPORTER,
-]
+# Those about a question; details show the rest.
+QUESTIONS = [FLEET, SERVER, CONTENTION, WAITS, WORKLOAD, STORAGE, CHANGE_IMPACT, HUGEPAGES, EXPORTER]
+DASHBOARDS = [*QUESTIONS, details(used_by_dashboards(QUESTIONS))]
 
 
 def files() -> dict[Path, str]:
@@ -50,7 +29,7 @@ def files() -> dict[Path, str]:
         JSON / f"{each['uid']}.json": json.dumps(each, indent=2, ensure_ascii=False) + "\n"
         for each in DASHBOARDS
     }
-    return dashboards | {COVERAGE: coverage(DASHBOARDS), IMPORTANCE: importance(DASHBOARDS)}
+    return dashboards | {COVERAGE: coverage(DASHBOARDS), IMPORTANCE: importance(QUESTIONS)}
 
 
 def stale() -> list[Path]:

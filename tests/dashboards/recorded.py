@@ -44,18 +44,18 @@ REAL_INTERVAL = 0.1
 
 @dataclass(frozen=True)
 class Server:
-    """A scenario on a server of that version. everything: all collectors are on, also those that need sa_role."""
+    """A scenario on a server of that version. everything: all collectors are on, also those that need sa_role,
+    and sp_sysmon runs."""
 
     scenario: str
     version: str | None = None
     everything: bool = False
-    sysmon: bool = False
 
 
 # The first case study, a healthy server of which all is read, and one of an old version, of which less can be read.
 LARGEST = "MEMSCALE"
 SERVERS = {
-    LARGEST: Server("memscale", sysmon=True),
+    LARGEST: Server("memscale"),
     "ORDERS": Server("quiet-oltp", everything=True),
     "ARCHIVE": Server("quiet-oltp", version="15.0.3"),
 }
@@ -106,7 +106,7 @@ def _server(server: Server) -> Recording:
         version=server.version,
         metrics=_metrics(),
         auth=Auth(user="sa", password="") if server.everything else MONITORING,
-        beside=_sampled if server.sysmon else lambda now: (),
+        beside=_sampled if server.everything else lambda now: (),
     )
 
 
