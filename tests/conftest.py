@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Generator, Iterator
 from functools import cache, wraps
 from pathlib import Path
@@ -54,6 +55,9 @@ def pytest_configure(config: pytest.Config) -> None:
     state = tempfile.TemporaryDirectory(prefix="state-of-tests-")
     config.add_cleanup(state.cleanup)
     os.environ["STATE_DIRECTORY"] = state.name
+    # Texts that are compared have times of this zone.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     if config.option.unit:
         config.stash[INSIDE] = unit_tier.Inside()
 

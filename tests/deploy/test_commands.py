@@ -86,7 +86,7 @@ def test_a_command_that_fails_is_seen(reader: World) -> None:
 
 @pytest.mark.e2e
 def test_the_shell_completes_commands_and_options(reader: World) -> None:
-    expected = {"s": {"serve", "setup", "sql", "sysmon"}, "compare --be": {"--before"}, "sysmon di": {"diff"}}
+    expected = {"s": {"serve", "setup", "sysmon"}, "compare --be": {"--before"}, "sysmon di": {"diff"}}
     completed = "".join(
         f"""
         COMP_WORDS=(ase-exporter {typed}) COMP_CWORD={len(typed.split())}

@@ -199,7 +199,7 @@ def test_the_installed_code_is_the_wheels(bin_directory: Path) -> None:
 
 @pytest.mark.parametrize("command", ["rules", "rules --set data_cache=0.15", "dashboards", "sql", "config"])
 def test_the_wheel_alone_writes_its_files(exporter_alone: Path, tmp_path: Path, command: str) -> None:
-    written = run(exporter_alone, "ase-exporter", *command.split(), "--output", str(tmp_path))
+    written = run(exporter_alone, "ase-exporter", "write", *command.split(), "--output", str(tmp_path))
     assert written.returncode == 0, written.stderr
     assert len(list(tmp_path.iterdir())) >= 2
 

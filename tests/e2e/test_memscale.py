@@ -39,7 +39,7 @@ from ase_simulator.demo.figures import CACHES, published
 CASE_STUDY = SHARED / "casestudy" / "memscale_runs.csv"
 RUNS = list(published())
 RUN_SECONDS = 600
-# Seconds between scrapes: fewer than the shipped rules expect, which `ase-exporter rules --interval 40s` adapts.
+# Seconds between scrapes: fewer than the shipped rules expect, which `ase-exporter write rules --interval 40s` adapts.
 INTERVAL = 40
 SERIES = ("series 1", "series 2")
 COLLECTORS = {"state", "engines", "threads", "spinlocks"}

@@ -1,5 +1,6 @@
 """Clocks that tests move."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,24 @@ from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.clock import Clock
 from ase_simulator.faults import Faults
+
+BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"
+
+
+@contextmanager
+def timezone(name: str) -> Iterator[None]:
+    """The machine's time zone, for the block."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = name
+    time.tzset()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = before
+        time.tzset()
 
 
 class ShiftedClock:

@@ -44,7 +44,26 @@ _TABLE = msgspec.yaml.decode(Path(__file__).with_name("commands.yaml").read_byte
 COMMANDS = _TABLE.commands
 
 
-class _InOrder(typer.core.TyperGroup):
+class _PlainFlags:
+    """A command whose help shows no type of flags, as they take no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return found
+
+
+class _Command(_PlainFlags, typer.core.TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, typer.core.TyperGroup):
+    pass
+
+
+class _InOrder(_Group):
     """Lists commands in the order of COMMANDS, whether they are loaded or not."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -72,7 +91,7 @@ def build(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
 
 def _add(made: typer.Typer, name: str, entry: Command, module: str) -> None:
     if entry.commands:
-        group = typer.Typer(no_args_is_help=True)
+        group = typer.Typer(no_args_is_help=True, cls=_Group)
         for below, its_entry in entry.commands.items():
             _add(group, below, its_entry, module)
         made.add_typer(group, name=name, help=entry.help)
@@ -82,7 +101,7 @@ def _add(made: typer.Typer, name: str, entry: Command, module: str) -> None:
         parameter: hint if parameter == "return" else Annotated[hint, _described(name, parameter, entry)]
         for parameter, hint in get_type_hints(function).items()
     }
-    made.command(name, help=entry.help)(function)
+    made.command(name, help=entry.help, cls=_Command)(function)
 
 
 def _identifier(name: str) -> str:
@@ -153,7 +172,13 @@ def _not_loaded() -> None:
 def _every_command(
     show_version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+        typer.Option(
+            "--version",
+            metavar="",
+            help="Print the version and exit.",
+            callback=_print_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     pass

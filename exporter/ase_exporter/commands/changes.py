@@ -12,7 +12,7 @@ from ase_exporter.commands.options import DEFAULT_URL
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
-from ase_exporter.views.figures import duration, moment
+from ase_exporter.views.figures import duration, moment, zone
 from ase_exporter.views.terminal import print_view
 from ase_exporter.views.view import Heading, Table, View
 
@@ -66,7 +66,7 @@ def changes(
 
 def changes_view(found: Sequence[Change]) -> View:
     """Changes, each as a time and a text."""
-    columns = [Heading("When (UTC)", whole=True), Heading("Change")]
+    columns = [Heading(f"When ({zone(*(each.at for each in found))})", whole=True), Heading("Change")]
     rows = [(_when(change), _what(change)) for change in found]
     return View("Changes", [Table(columns, rows, empty="No changes found.")])
 

@@ -21,8 +21,8 @@ from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.checks.view import check_view
-from ase_exporter.commands.assets import rule_texts, shipped_files
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
+from ase_exporter.commands.write import rule_texts, shipped_files
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text

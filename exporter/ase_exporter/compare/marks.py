@@ -89,7 +89,7 @@ def marks_from_exporter(url: str, target: str) -> list[Change]:
     try:
         found = set(map(checked, ask_exporter(url, "/changes", {"format": "json", "target": target})))
     except (ValueError, TypeError) as error:
-        raise UserError(f"--exporter: {without_credentials(url)}: not an answer of ase-exporter") from error
+        raise UserError(f"--url: {without_credentials(url)}: not an answer of ase-exporter") from error
     return _in_order(found, 0.0, math.inf)
 
 
@@ -98,9 +98,9 @@ def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
     try:
         return load_json(ExporterClient(url).request("GET", path, params=parameters))
     except UserError as error:
-        raise UserError(f"--exporter: {error}") from None
+        raise UserError(f"--url: {error}") from None
     except ValueError:
-        raise UserError(f"--exporter: {without_credentials(url)}: not an answer of ase-exporter") from None
+        raise UserError(f"--url: {without_credentials(url)}: not an answer of ase-exporter") from None
 
 
 def _in_order(found: Iterable[Change], start: float, end: float) -> list[Change]:

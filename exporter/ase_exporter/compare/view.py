@@ -17,7 +17,7 @@ from ase_exporter.compare.comparison import (
 from ase_exporter.compare.measures import LOAD, Measure
 from ase_exporter.compare.statistics import CONFIDENCE, WindowDifference
 from ase_exporter.views.chart import time_chart
-from ase_exporter.views.figures import UNKNOWN, counted, moment, shown
+from ase_exporter.views.figures import UNKNOWN, counted, moment, shown, zone
 from ase_exporter.views.view import (
     Cell,
     Chart,
@@ -56,7 +56,7 @@ def comparison_view(comparison: Comparison, *, everything: bool = False) -> View
     names = " / ".join(span.name for span in comparison.spans)
     parts: list[Part] = [
         Verdict(headline(comparison), key="headline"),
-        Line(f"Server {{{comparison.selector}}}, times in UTC"),
+        Line(f"Server {{{comparison.selector}}}, times in {zone(*(span.end for span in comparison.spans))}"),
         Items([*_windows(comparison), *(f"{moment(mark.at)} change {mark}" for mark in comparison.marks)]),
         Items([f"Note: {warning}" for warning in comparison.warnings], "notes"),
         Items(findings(comparison), key="findings"),

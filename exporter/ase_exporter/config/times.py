@@ -3,6 +3,8 @@
 A duration is a number of seconds, or numbers with units, the largest first: 500ms, 10s, 1.5h, 1h30m, 2w.
 A moment is one of
 - `now`, or a duration before now: `now-2h`, or `2h` for short,
+- `today` or `yesterday`, with or without a time: yesterday 14:05,
+- a time alone, when the clock showed it last: 14:05,
 - a date, with or without a time: 2026-05-04, 2026-05-04T10:30, 2026-05-04 10:30:00,
 - the same with `Z` or an offset: 2026-05-04T10:30Z, 2026-05-04T10:30+02:00,
 - Unix seconds.
@@ -11,7 +13,7 @@ Without an offset a date and time is the local time of this machine.
 
 import math
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ase_exporter.errors import UserError
 
@@ -23,11 +25,14 @@ _DATE = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:?\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )
+_DAY = re.compile(r"(?:(today|yesterday)(?:[T ]|$))?(\d\d?:\d\d(?::\d\d)?)?", re.ASCII)
 # Nine digits at least, so that a year or a date without dashes is not taken for seconds; fewer than a time in ms.
 _UNIX = re.compile(r"\d{9,11}(?:\.\d+)?", re.ASCII)
 
 EXPECTED_DURATION = "expected a duration such as 500ms, 10s, 5m or 1h30m"
-EXPECTED_MOMENT = "expected a time such as 2h (ago), now-2h, 2026-05-04, 2026-05-04T10:30Z or Unix seconds"
+EXPECTED_MOMENT = (
+    "expected a time such as 2h (ago), 14:05, yesterday, 2026-05-04, 2026-05-04T10:30Z or Unix seconds"
+)
 
 
 def parse_duration(text: str) -> float:
@@ -56,6 +61,8 @@ def parse_moment(text: str, now: float) -> float:
     if match := _DATE.fullmatch(text):
         date, clock, offset = match.groups()
         return _from_calendar(date, clock, (offset or "").upper())
+    if text and (match := _DAY.fullmatch(text)):
+        return _from_day(match[1], match[2], now)
     ago = text.removeprefix("now-")
     if _PLAIN.fullmatch(ago):
         raise ValueError(EXPECTED_MOMENT)
@@ -63,6 +70,16 @@ def parse_moment(text: str, now: float) -> float:
         return now - parse_duration(ago)
     except ValueError:
         raise ValueError(EXPECTED_MOMENT) from None
+
+
+def _from_day(day: str | None, clock: str | None, now: float) -> float:
+    """A time of today or yesterday or, without a day, of whichever of both was last."""
+    today = datetime.fromtimestamp(now)
+    before = today - timedelta(days=1)
+    if clock and len(clock.partition(":")[0]) == 1:
+        clock = f"0{clock}"
+    found = _from_calendar(f"{before if day == 'yesterday' else today:%Y-%m-%d}", clock, "")
+    return _from_calendar(f"{before:%Y-%m-%d}", clock, "") if day is None and found > now else found
 
 
 def _from_calendar(date: str, clock: str | None, offset: str) -> float:

@@ -223,9 +223,7 @@ def changes(sources: Sources, arguments: inputs.Changes) -> Answer:
         found = sources.changes(prometheus, arguments.server, span.start, span.end)
         notes = list(prometheus.warnings)
     if sources.exporter is None:
-        notes.append(
-            "of equal changes within 15 s only the last is known; an exporter's URL (--exporter) has all"
-        )
+        notes.append("of equal changes within 15 s only the last is known; an exporter's URL (--url) has all")
     return {
         "server": arguments.server,
         "window": _window(span),
@@ -359,14 +357,14 @@ def _numbering(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Callabl
 
 def _snapshot(sources: Sources, arguments: inputs.Sessions) -> dict[str, Any]:
     if sources.exporter is None:
-        raise UserError("sessions are read by the exporter: start the command mcp with --exporter URL")
+        raise UserError("sessions are read by the exporter: start the command mcp with --url URL")
     parameters = {"target": arguments.server, "format": "json"}
     parameters |= {"text": "1"} if arguments.text else {}
     parameters |= {"spid": str(arguments.spid)} if arguments.spid else {}
     answer = ask_exporter(sources.exporter, "/sessions", parameters)
     found = answer.get("snapshot") if isinstance(answer, dict) else None
     if not isinstance(found, dict) or not {"sessions", "blocking", "statements", "waits"} <= found.keys():
-        raise UserError("--exporter: not an answer of ase-exporter to /sessions")
+        raise UserError("--url: not an answer of ase-exporter to /sessions")
     return found
 
 

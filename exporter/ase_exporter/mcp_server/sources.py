@@ -57,7 +57,7 @@ class Sources:
             return {}
         found = ask_exporter(self.exporter, "/diagnosis", {})
         if not isinstance(found, dict) or not all(map(_is_diagnosis, found.values())):
-            raise UserError("--exporter: not an answer of ase-exporter to /diagnosis")
+            raise UserError("--url: not an answer of ase-exporter to /diagnosis")
         return found
 
 

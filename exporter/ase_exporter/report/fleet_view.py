@@ -3,7 +3,7 @@
 from ase_exporter.report.fleet import ALERT_STEP, Fleet, FleetServer
 from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.view import period_text
-from ase_exporter.views.figures import counted, duration, minute, shown
+from ase_exporter.views.figures import counted, duration, minute, shown, zone
 from ase_exporter.views.view import Cell, Line, Part, Plot, Style, Table, Verdict, View, columns
 
 MAX_SERVERS, MAX_ALERTS = 300, 3
@@ -27,7 +27,8 @@ def fleet_view(fleet: Fleet) -> View:
             " the worst hour, then by CPU busy. A rank is the share of session time that a finding explains, of which"
             f" what is usual counts a quarter; what stops work counts 1 more. Means of {duration(fleet.period.step)};"
             f" alerts are known to {duration(ALERT_STEP)}; forecasts: within {duration(HORIZON)}. {fleet.requests}"
-            " queries. All times are UTC. ase-exporter report --target NAME has the details of one server.",
+            f" queries. Times are {zone(fleet.period.start, fleet.period.end)}. ase-exporter report --target NAME has"
+            " the details of one server.",
             "method",
         )
     )

@@ -119,7 +119,7 @@ def not_recorded(what: str) -> UserError:
     """The error where the recording rules have left no series of these servers."""
     return UserError(
         f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {what} in the period; it is recorded by the shipped"
-        " rules (ase-exporter rules --output DIR)"
+        " rules (ase-exporter write rules --output DIR)"
     )
 
 

@@ -17,7 +17,7 @@ from ase_exporter.report.history import Hour, Values, mean
 from ase_exporter.report.period import Period
 from ase_exporter.report.server_report import HourAdvice, ServerReport
 from ase_exporter.views.chart import time_chart
-from ase_exporter.views.figures import counted, duration, minute, moment, number, shown
+from ase_exporter.views.figures import counted, duration, minute, moment, number, shown, zone
 from ase_exporter.views.view import (
     Cell,
     Chart,
@@ -44,6 +44,7 @@ _SEVERITIES: dict[str, Style] = {"critical": "worse", "warning": "changed"}
 
 def report_view(report: ServerReport) -> View:
     """Everything that is known of the server in the period, what matters most first."""
+    period_zone = zone(report.period.start, report.period.end)
     return View(
         f"{report.name}: {period_text(report.period)}",
         [
@@ -69,8 +70,8 @@ def report_view(report: ServerReport) -> View:
             Line(
                 f"From the series that the shipped rules record, in means of {duration(report.period.step)}; scraped"
                 f" every {report.scrape:.0f} s; {report.requests} queries. Alerts are known to"
-                f" {duration(resolution(report.period))}. All times are UTC. Written {moment(report.period.now)} by"
-                " ase-exporter.",
+                f" {duration(resolution(report.period))}. Times are {period_zone}. Written {moment(report.period.now)}"
+                " by ase-exporter.",
                 "method",
             ),
         ],
@@ -79,7 +80,7 @@ def report_view(report: ServerReport) -> View:
 
 def period_text(period: Period) -> str:
     """A period in the title of a page."""
-    return f"{minute(period.start)} to {minute(period.end)} {moment(period.end)[:4]} UTC"
+    return f"{minute(period.start)} to {minute(period.end)} {moment(period.end)[:4]} {zone(period.start, period.end)}"
 
 
 def _tiles(report: ServerReport) -> Tiles:
@@ -135,8 +136,8 @@ def _chart(report: ServerReport, title: str, unit: str, lines: dict[str, Values]
 
 def _worst_hours(hours: tuple[Hour, ...]) -> Section:
     figures = ("spinning", "CPU busy", "trans/s", "per CPU unit")
-    titles = ("from (UTC)", "finding", *figures, "hottest spinlock", "its contention")
-    heads = columns(*titles, figures=(*figures, "its contention"), whole=("from (UTC)",))
+    titles = ("from", "finding", *figures, "hottest spinlock", "its contention")
+    heads = columns(*titles, figures=(*figures, "its contention"), whole=("from",))
     rows = [
         (
             minute(hour.start),
@@ -157,7 +158,7 @@ def _worst_hours(hours: tuple[Hour, ...]) -> Section:
 
 
 def _effects(report: ServerReport) -> Iterator[Part]:
-    titles = ("", "when (UTC)", "change", "effect", "before → after, difference [interval]")
+    titles = ("", "when", "change", "effect", "before → after, difference [interval]")
     rows = [
         (
             str(place),
@@ -168,7 +169,7 @@ def _effects(report: ServerReport) -> Iterator[Part]:
         )
         for place, effect in enumerate(report.effects, 1)
     ]
-    heads = columns(*titles, whole=("", "when (UTC)", "effect"))
+    heads = columns(*titles, whole=("", "when", "effect"))
     yield Table(heads, rows, empty="No change is recorded in the period.")
     if rows:
         yield Line(
@@ -202,7 +203,7 @@ def _listed(texts: list[str], most: int, what: str) -> str:
 
 
 def _alerts(report: ServerReport) -> Iterator[Part]:
-    figures, whole = ("fired", "in all", "longest"), ("alert", "severity", "until (UTC)")
+    figures, whole = ("fired", "in all", "longest"), ("alert", "severity", "until")
     heads = columns(*whole[:2], "about", "when", *figures, whole[2], figures=figures, whole=whole)
     none = "No alert fired."
     if not report.alerts_recorded:
@@ -237,7 +238,7 @@ def _alert(period: Period, alert: AlertHistory) -> tuple[str | Cell, ...]:
 def _advice(report: ServerReport) -> Iterator[Part]:
     for place, each in enumerate(report.advice):
         since = " since the last change" if place else ""
-        yield Section(f"In the worst hour{since}, {minute(each.hour.start)} UTC", [*_hour_advice(each)])
+        yield Section(f"In the worst hour{since}, {minute(each.hour.start)}", [*_hour_advice(each)])
     if report.unknown:
         yield Line("What Prometheus cannot say:", "soft")
         yield Items(report.unknown, "soft")
@@ -276,14 +277,14 @@ def _forecasts(report: ServerReport) -> Iterator[Part]:
             (each.name, shown(each.free, "ratio"), duration(each.seconds), minute(end + each.seconds))
             for each in found.full
         ]
-        heads = columns("what", *figures, "that is, UTC", figures=figures, whole=("that is, UTC",))
+        heads = columns("what", *figures, "that is", figures=figures, whole=("that is",))
         yield Table(heads, rows)
         yield Line("At the pace of the last six hours (data) or of the last hour (the rest).", "method")
 
 
 def _gaps(report: ServerReport) -> Iterator[Part]:
     known = duration(report.gap_resolution)
-    titles = ("from (UTC)", "to", "length", "what")
+    titles = ("from", "to", "length", "what")
     rows = [
         (minute(gap.start), minute(gap.end), duration(gap.seconds), gap.name)
         for gap in report.gaps[:MAX_ROWS]

@@ -63,7 +63,7 @@ def adapted(text: str, interval: float) -> str:
                 rule["for"] = _longer(rule["for"], LASTING * interval)
             rule["expr"] = _expression(rule["expr"], interval, baseline=group["name"] == _BASELINE)
     every = _text(interval)
-    header = f"# The shipped rules for scrapes every {every}: ase-exporter rules --interval {every}\n"
+    header = f"# The shipped rules for scrapes every {every}: ase-exporter write rules --interval {every}\n"
     # AseFullSoon needs two windows in turn.
     if (blind := 2 * SCRAPES_PER_WINDOW * interval) > FAST:
         header += f"# What fills up within {_text(blind)} is not told before it is full.\n"

@@ -22,7 +22,7 @@ from ase_exporter.sessions.statements import StatementCost, summed_statements
 from ase_exporter.top.feed import ReplayFeed
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame
-from ase_exporter.views.figures import counted, duration, moment, shown
+from ase_exporter.views.figures import counted, duration, moment, shown, zone
 from ase_exporter.views.view import Cell, Items, Line, Part, Section, Table, Verdict, View, columns
 
 # Steps of a chain that are indented.
@@ -73,9 +73,8 @@ def recording_view(path: Path, catalogue: Catalogue) -> View:
     words = ranked(Counter(each.diagnosis.word for each in frames))
     told = ", ".join(f"{word} in {count:.0f}" for word, count in words)
     more = f"; {failed} more without an answer" if failed else ""
-    samples = (
-        f"{moment(frames[0].sample.at)} to {moment(last.sample.at)} UTC, {counted(len(frames), 'sample')}"
-    )
+    span = f"{moment(frames[0].sample.at)} to {moment(last.sample.at)} {zone(last.sample.at)}"
+    samples = f"{span}, {counted(len(frames), 'sample')}"
     devices = ({device.name: device.ios for device in each.figures.devices} for each in frames)
     waits = ({wait.event: wait.seconds for wait in each.figures.waits} for each in frames)
     changes = [change.describe() for change in last.sample.changes]

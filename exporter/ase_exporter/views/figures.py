@@ -1,7 +1,8 @@
 """The one formatter of numbers, and that of times. What is not known (None, NaN, infinite) is a dash."""
 
 import math
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
 Unit = Literal[
@@ -83,23 +84,29 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def moment(at: float) -> str:
-    """A Unix time to the second, in UTC: 2026-01-12 10:00:00."""
-    return _in_utc(at, "%Y-%m-%d %H:%M:%S")
+    """A Unix time to the second, in this machine's zone: 2026-01-12 10:00:00."""
+    return _in(None, at, "%Y-%m-%d %H:%M:%S")
 
 
 def minute(at: float) -> str:
-    """A Unix time to the minute, where the year is said elsewhere, in UTC: Mon 12 Jan 10:00."""
-    return _in_utc(at, "%a %d %b %H:%M")
+    """A Unix time to the minute, where the year is said elsewhere, in this machine's zone: Mon 12 Jan 10:00."""
+    return _in(None, at, "%a %d %b %H:%M")
 
 
 def iso(at: float) -> str:
     """A Unix time for programs, in UTC: 2026-01-12T10:00:00Z."""
-    return _in_utc(at, "%Y-%m-%dT%H:%M:%SZ")
+    return _in(UTC, at, "%Y-%m-%dT%H:%M:%SZ")
 
 
-def _in_utc(at: float, form: str) -> str:
-    """A time in that form; a dash for a number of others that is no time of a calendar."""
+def zone(*moments: float) -> str:
+    """The name of this machine's zone at these Unix times: CET, or CET/CEST where its clocks change in between."""
+    names = (_in(None, at, "%Z") for at in moments or [time.time()])
+    return "/".join(dict.fromkeys(name for name in names if name != UNKNOWN))
+
+
+def _in(where: tzinfo | None, at: float, form: str) -> str:
+    """A time of that zone, of this machine for None; a dash for a number of others that is no time of a calendar."""
     try:
-        return datetime.fromtimestamp(at, UTC).strftime(form)
+        return datetime.fromtimestamp(at, UTC).astimezone(where).strftime(form)
     except (ValueError, OverflowError, OSError):
         return UNKNOWN

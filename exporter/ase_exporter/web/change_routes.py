@@ -16,6 +16,7 @@ from ase_exporter.changes.store import StoreError
 from ase_exporter.config.fields import Moment, Strict, Validator, matching
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.views.figures import zone
 from ase_exporter.views.page import render
 from ase_exporter.web.write_access import request_body
 
@@ -74,6 +75,7 @@ class ChangeHandlers:
         page = render(
             "changes.html",
             title="Changes",
+            zone=zone(*(each.at for each in found)),
             changes=found,
             chosen=chosen,
             host=HOST,

@@ -51,5 +51,5 @@ def test_an_answer_of_another_form_is_one_line(run: Run, answer: str) -> None:
             ended = run("changes", "--url", f"http://u:pw@{address}", "--format", form)
             assert (ended.returncode, ended.stdout) == (2, "")
             assert ended.stderr == f"ase-exporter: --url http://{address}: not an answer of ase-exporter\n"
-        with pytest.raises(UserError, match=r"--exporter: .*: not an answer of ase-exporter"):
+        with pytest.raises(UserError, match=r"--url: .*: not an answer of ase-exporter"):
             marks_from_exporter(f"http://{address}", "PROD")

@@ -26,7 +26,7 @@ from tests.programs import START
 from ase_exporter import config
 from ase_exporter.assets import load_yaml
 from ase_exporter.commands import setup, top
-from ase_exporter.commands.assets import rule_texts
+from ase_exporter.commands.write import rule_texts
 from ase_exporter.errors import UserError
 
 PASSWORD = "a new pass'word"

@@ -92,7 +92,7 @@ def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: Hist
         )
         result = answer(request)
     assert result.spans[0].end == history.starts[1]
-    with pytest.raises(UserError, match="--exporter: http"):
+    with pytest.raises(UserError, match="--url: http"):
         answer(replace(request, exporter="http://127.0.0.1:1"))
 
 

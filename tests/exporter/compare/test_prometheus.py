@@ -107,7 +107,7 @@ def test_no_error_shows_the_password(
 def test_an_exporter_that_refuses_is_named_without_the_password(status: int) -> None:
     with server(b"no", status) as (address, _), pytest.raises(UserError) as raised:
         marks_from_exporter(f"http://dba:secret@{address}", "PROD1")
-    assert str(raised.value).startswith(f"--exporter: http://{address}/changes: HTTP {status}")
+    assert str(raised.value).startswith(f"--url: http://{address}/changes: HTTP {status}")
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"<html>", b""])

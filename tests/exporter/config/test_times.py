@@ -1,10 +1,8 @@
 """One grammar of times and durations for every command, URL and setting."""
 
 import math
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from datetime import timezone as timezone_of
 from functools import partial
@@ -13,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from tests.exporter.clocks import BERLIN, timezone
 
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.compare.windows import parse_span
@@ -23,23 +22,6 @@ from ase_exporter.config.yaml_files import parse
 from ase_exporter.errors import UserError
 
 NOW = 1_777_900_000.0
-BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"
-
-
-@contextmanager
-def timezone(name: str) -> Iterator[None]:
-    """The machine's time zone, for the block."""
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = name
-    time.tzset()
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["TZ"]
-        else:
-            os.environ["TZ"] = before
-        time.tzset()
 
 
 def changes_since(text: str) -> float | None:
@@ -184,7 +166,7 @@ def test_what_is_no_duration_is_one_line(text: str) -> None:
 
 
 NO_MOMENTS = """
-soon now- now+1h now-5 5 2026 20260504 2026-5-4 2026-13-01 2026-05-04T25:00 2026-05-04T10:30+25:00 10:30 nan -1h
+soon now- now+1h now-5 5 2026 20260504 2026-5-4 2026-13-01 2026-05-04T25:00 2026-05-04T10:30+25:00 10:61 nan -1h
 1777890600000 0001-01-01 9999-12-31T23:59
 """
 
@@ -203,3 +185,29 @@ def test_any_text_is_a_finite_time_or_rejected(text: str) -> None:
             assert math.isfinite(read(text))
         except ValueError as error:
             assert str(error).startswith("expected")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # It is 15:06:40 in Berlin.
+        ("today", "2026-05-04T00:00:00"),
+        ("yesterday", "2026-05-03T00:00:00"),
+        ("today 23:15", "2026-05-04T23:15:00"),
+        ("yesterday 14:05:30", "2026-05-03T14:05:30"),
+        ("14:05", "2026-05-04T14:05:00"),
+        ("9:05", "2026-05-04T09:05:00"),
+        ("15:07", "2026-05-03T15:07:00"),
+    ],
+)
+def test_days_and_times_as_people_say_them(text: str, expected: str) -> None:
+    with timezone(BERLIN):
+        assert shown(parse_moment(text, NOW)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "today15:00", "tomorrow", "yesterday 25:00", "24:00", "1:2", "now-14:05", "14:05Z"]
+)
+def test_what_is_no_time_of_a_day_says_what_is(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^expected a time such as 2h \(ago\), 14:05, yesterday"):
+        parse_moment(text, NOW)

@@ -81,7 +81,7 @@ def test_malformed_calls_get_one_line_each() -> None:
     body = json.dumps({"status": "error", "error": OF_OTHERS}).encode()
     with (
         prometheus(body) as (address, _),
-        frames("--prometheus", f"http://dba:{SECRET}@{address}", "--exporter", url) as server,
+        frames("--prometheus", f"http://dba:{SECRET}@{address}", "--url", url) as server,
     ):
         for line, number in made:
             server.send(line)
@@ -134,7 +134,9 @@ def test_a_client_that_is_gone_ends_the_server_without_a_traceback() -> None:
 def test_the_audit_hook_sees_writing(tmp_path: Path) -> None:
     """Otherwise all tests here would pass whatever the server writes."""
     done = subprocess.run(
-        [sys.executable, READ_ONLY, "sql", "--output", tmp_path / "new"], capture_output=True, text=True
+        [sys.executable, READ_ONLY, "write", "sql", "--output", tmp_path / "new"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 97
     assert done.stderr.startswith("FORBIDDEN: os.mkdir ")

@@ -88,7 +88,7 @@ def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
     unseen = sessions(spid=12)
     assert (unseen["waits"], unseen["waits_window_seconds"]) == ([], None)
     assert "text" in asked[0] and not any("text" in each for each in asked[1:])
-    with pytest.raises(UserError, match="--exporter URL"):
+    with pytest.raises(UserError, match="--url URL"):
         TOOLS["sessions"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})
 
 
@@ -144,7 +144,7 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
     known = as_json({"UP": diagnosis_data(diagnose(generated(1))), "NEW": {}})
     with prometheus_with(text, tmp_path) as url, server(json.dumps(known).encode()) as (address, _):
         found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {})["servers"]
-        with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1/diagnosis: "):
+        with pytest.raises(UserError, match=r"servers: url: http://127\.0\.0\.1:1/diagnosis: "):
             TOOLS["servers"].call(Sources(url, "http://127.0.0.1:1"), {})
         alone = TOOLS["servers"].call(Sources("http://127.0.0.1:1", f"http://{address}"), {})
     assert {each["server"]: each["diagnosis"] for each in alone["servers"]} == {

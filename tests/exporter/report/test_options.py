@@ -46,7 +46,7 @@ def test_no_period_has_many_bins_or_bins_without_two_scrapes() -> None:
         (None, "2026-06-01", None, "--from: the period ends before it begins, or lies in the future"),
         (60.0, None, None, "--last: a period of 60 s: expected 1h to 400d"),
         (1000 * DAY, None, None, "--last: a period of 86,400,000 s: expected 1h to 400d"),
-        (None, "yesterday", None, "--from: 'yesterday': expected a time such as"),
+        (None, "tomorrow", None, "--from: 'tomorrow': expected a time such as"),
         (None, None, "12", "--to: '12': expected a time such as"),
     ],
 )

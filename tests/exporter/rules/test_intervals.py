@@ -55,7 +55,7 @@ def test_an_interval_that_no_rule_can_serve_is_an_error(interval: float) -> None
 
 
 def test_the_command_writes_rules_for_an_interval_and_names_the_lookback(run: Run, tmp_path: Path) -> None:
-    result = run("rules", "--interval=5m", f"--output={tmp_path}")
+    result = run("write", "rules", "--interval=5m", f"--output={tmp_path}")
     assert result.returncode == 0, result.stderr
     assert {path.name for path in tmp_path.iterdir()} == rule_files(300).keys()
     for path in tmp_path.iterdir():

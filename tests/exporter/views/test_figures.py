@@ -5,8 +5,20 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.exporter.clocks import BERLIN, timezone
 
-from ase_exporter.views.figures import UNKNOWN, Unit, counted, duration, iso, minute, moment, number, shown
+from ase_exporter.views.figures import (
+    UNKNOWN,
+    Unit,
+    counted,
+    duration,
+    iso,
+    minute,
+    moment,
+    number,
+    shown,
+    zone,
+)
 
 DAY = 86400
 
@@ -63,10 +75,14 @@ def test_durations_have_two_units_at_most() -> None:
     assert {seconds: duration(seconds) for seconds in texts} == texts
 
 
-def test_times_are_utc_with_their_date_and_no_time_of_others_is_an_error() -> None:
-    at = 1_768_212_000.0
-    assert (moment(at), minute(at)) == ("2026-01-12 10:00:00", "Mon 12 Jan 10:00")
-    assert iso(at) == "2026-01-12T10:00:00Z"
+def test_times_are_local_with_their_date_and_no_time_of_others_is_an_error() -> None:
+    winter, summer = 1_768_212_000.0, 1_783_850_400.0
+    with timezone(BERLIN):
+        assert (moment(winter), minute(winter)) == ("2026-01-12 11:00:00", "Mon 12 Jan 11:00")
+        assert moment(summer) == "2026-07-12 12:00:00"
+        assert (zone(winter), zone(winter, summer), zone(summer, math.nan)) == ("CET", "CET/CEST", "CEST")
+        assert zone() in ("CET", "CEST")
+        assert iso(winter) == "2026-01-12T10:00:00Z"
     assert [moment(each) for each in (1e300, math.nan, -math.inf)] == [UNKNOWN] * 3
 
 

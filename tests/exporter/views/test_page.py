@@ -24,7 +24,13 @@ def changes_page() -> str:
     )
     chosen = {"target": HOSTILE, "text": HOSTILE, "since": ""}
     return render(
-        "changes.html", title="Changes", changes=[change], chosen=chosen, host="host", targets=["", HOSTILE]
+        "changes.html",
+        title="Changes",
+        zone="UTC",
+        changes=[change],
+        chosen=chosen,
+        host="",
+        targets=["", HOSTILE],
     )
 
 

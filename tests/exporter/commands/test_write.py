@@ -1,4 +1,4 @@
-"""`ase-exporter rules|dashboards|sql|config` writes what the repository maintains."""
+"""`ase-exporter write rules|dashboards|sql|config` writes what the repository maintains."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def test_the_files_are_those_of_the_repository(
     run: Run, tmp_path: Path, command: str, maintained: str
 ) -> None:
     directory = tmp_path / "new" / "directory"
-    result = run(command, "--output", str(directory))
+    result = run("write", command, "--output", str(directory))
     assert (result.returncode, result.stderr) == (0, "")
     written = {path.name: path.read_bytes() for path in directory.iterdir()}
     assert written == {path.name: path.read_bytes() for path in (REPOSITORY / maintained).iterdir()}
@@ -30,14 +30,16 @@ def test_the_files_are_those_of_the_repository(
 def test_files_of_an_older_version_are_replaced_and_others_stay(run: Run, tmp_path: Path) -> None:
     (tmp_path / "create_login.sql").write_text("old")
     (tmp_path / "mine.sql").write_text("mine")
-    assert run("sql", "--output", str(tmp_path)).returncode == 0
+    assert run("write", "sql", "--output", str(tmp_path)).returncode == 0
     assert "sp_addlogin" in (tmp_path / "create_login.sql").read_text()
     assert (tmp_path / "mine.sql").read_text() == "mine"
 
 
 def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
     settings = ["data_cache=0.15", "hold=10m", "links.runbooks=https://wiki/ase", "min_engine_share=2e-5"]
-    result = run("rules", "--output", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings))
+    result = run(
+        "write", "rules", "--output", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings)
+    )
     assert (result.returncode, result.stderr) == (0, "")
     written = {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()}
     assert written.keys() == {path.name for path in (REPOSITORY / "alerts" / "rules").iterdir()}

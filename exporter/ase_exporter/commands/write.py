@@ -1,4 +1,4 @@
-"""`ase-exporter rules|dashboards|sql|config`: write files that ship with the exporter into a directory."""
+"""`ase-exporter write rules|dashboards|sql|config`: write files that ship with the exporter into a directory."""
 
 from collections.abc import Mapping
 from pathlib import Path
