@@ -42,7 +42,7 @@ test: setup
 # Tests that read other people's reports from ../shared.
 .PHONY: test-shared
 test-shared: setup
-	$(VENV)/python -m pytest -q -n 2 --dist loadfile -m "shared and not slow"
+	$(VENV)/python -m pytest -q -m "shared and not slow" $$(grep -rl --include='test_*.py' mark.shared tests)
 
 test-slow:
 	@deploy/dev/setup.sh slow

@@ -22,7 +22,6 @@ from tests.e2e.evaluation import (
 from tests.e2e.expected_timeline import FiredAlert
 from tests.e2e.simulated_time import Recording, record
 from tests.exporter.compare.conftest import prometheus_with
-from tests.exporter.simulated import reading
 from tests.paths import SHARED
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
@@ -42,7 +41,7 @@ RUN_SECONDS = 600
 # Seconds between scrapes: fewer than the shipped rules expect, which `ase-exporter write rules --interval 40s` adapts.
 INTERVAL = 40
 SERIES = ("series 1", "series 2")
-COLLECTORS = {"state", "engines", "threads", "spinlocks"}
+COLLECTORS = frozenset({"state", "engines", "threads", "spinlocks"})
 # The case study prints one digit after the decimal point of a percentage, and of a throughput.
 PRINTED_RATIO, PRINTED_THROUGHPUT = 0.0005, 0.05
 # The median over the part of a run in which the rules' windows hold nothing of the run before.
@@ -88,8 +87,7 @@ def end_of(run: str) -> int:
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    module = reading(*COLLECTORS)
-    return record("memscale", len(RUNS) * RUN_SECONDS, module=module, interval=INTERVAL)
+    return record("memscale", len(RUNS) * RUN_SECONDS, collectors=COLLECTORS, interval=INTERVAL)
 
 
 @dataclass(frozen=True)
