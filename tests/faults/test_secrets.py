@@ -36,7 +36,10 @@ def configuration(directory: Path, address: tuple[str, int]) -> dict[str, object
     }
     host, port = address
     return {
-        "auth": {name: {"user": "monitor", **source} for name, source in logins.items()},
+        # An account of its own each, which may be refused twice.
+        "auth": {
+            name: {"user": "monitor" if name == "good" else name, **source} for name, source in logins.items()
+        },
         "scrape": PATIENT,
         "targets": [{"name": name, "host": host, "port": port, "auth": name} for name in logins],
         # Nobody listens there, so every post is an error.

@@ -21,6 +21,7 @@ from ase_exporter.ase.login_ledger import (
     LoginLedger,
     NotAllowedError,
     Outcome,
+    process_ledger,
 )
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -70,8 +71,8 @@ class Endpoint:
 class Login(Generic[Opened]):
     """Logins of one user to one server.
 
-    attempts: how often the server was asked. ledger: decides whether it may be; that of the process knows what other
-    targets, and processes before this one, have tried.
+    attempts: how often the server was asked. ledger: decides whether it may be, by default that of the process, which
+    knows what other targets and processes have tried.
     """
 
     def __init__(
@@ -89,7 +90,8 @@ class Login(Generic[Opened]):
         self._auth = auth
         self._open_connection = open_connection
         self._program = program
-        self._ledger = ledger or LoginLedger(clock=clock)
+        # Another clock than the system's has refusals of its own.
+        self._ledger = ledger or (process_ledger() if clock is SYSTEM_CLOCK else LoginLedger(clock=clock))
         # The password that was accepted last, and the one that LDAP or PAM accepted.
         self._accepted: str | None = None
         self._accepted_by_directory: str | None = None
@@ -148,7 +150,7 @@ class Login(Generic[Opened]):
     def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> Attempt:
         """An attempt at these addresses of the host. Raises DatabaseError if it is not allowed."""
         user, port = self._auth.user, self._endpoint.port
-        accounts = frozenset(Account(name, port, user) for name in (self._endpoint.host, *addresses))
+        accounts = frozenset(Account.of(name, port, user) for name in (self._endpoint.host, *addresses))
         try:
             return self._ledger.begin(accounts, password, deadline)
         except NotAllowedError as error:

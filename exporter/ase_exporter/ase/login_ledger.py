@@ -13,14 +13,19 @@ import mmap
 import random
 import secrets
 import threading
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from ase_exporter.ase.refusals import MAX_REFUSALS, Refusals, shared_directories
+from ase_exporter.ase.refusals import Account as Account
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.regular_files import read_text, write_bytes
+from ase_exporter.turn import TURN
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +47,9 @@ FILE = "logins.json"
 # Seconds. A clock that was wrong when the file was written must not stop logins for longer.
 MAX_PAUSE = 60.0
 
+# Seconds between two looks whether another process has been answered.
+_POLL = 0.1
+
 BUSY = "is being tried by another target, which has not been answered yet"
 
 Outcome = Literal["accepted", "refused", "dropped", "unknown", "unanswered", "not_refused"]
@@ -55,14 +63,6 @@ _REASONS: dict[_Unclear, str] = {
     "directory": "LDAP or PAM may be away",
     "unclear": "or the server did not say so",
 }
-
-
-class Account(NamedTuple):
-    """A login of a server. host: a name or an address."""
-
-    host: str
-    port: int
-    user: str
 
 
 class NotAllowedError(Exception):
@@ -129,7 +129,7 @@ class Attempt:
     """An attempt that is allowed; its outcome must be reported.
 
     before: the backoffs of its accounts when it began. accepted: the server took the password before. allowed: how
-    often it may be sent, to one address after the other.
+    often it may be sent, to one address after the other. began: seconds since the epoch.
     """
 
     fingerprint: str
@@ -137,6 +137,7 @@ class Attempt:
     accepted: bool
     allowed: int
     unanswered: bool = False
+    began: float = 0.0
 
     @property
     def is_alone(self) -> bool:
@@ -153,11 +154,19 @@ class LoginLedger:
 
     directory: where the file is kept; None to keep nothing. memory: shared with the process that follows this one. It
     has what was accepted, as no file shall: a process that dies while targets log in suspends none of them.
+    shared: other directories in which refusals are counted.
     """
 
     def __init__(
-        self, directory: Path | None = None, clock: Clock = SYSTEM_CLOCK, memory: mmap.mmap | None = None
+        self,
+        directory: Path | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        memory: mmap.mmap | None = None,
+        shared: Iterable[Path] = (),
     ) -> None:
+        # Whether an account may be tried once more than it is usually, as its owner wants.
+        self.once_more = False
+        self._refusals = Refusals([*([directory] if directory else []), *shared], clock)
         self._salt = secrets.token_hex(16)
         self._path = directory / FILE if directory else None
         self._clock = clock
@@ -192,6 +201,13 @@ class LoginLedger:
             self._attempts.add(attempt)
             # An attempt that counts only if it is refused need not be in the file.
             self._changes += not attempt.accepted
+        try:
+            self._reserve(attempt, deadline)
+        except NotAllowedError:
+            with self._changed:
+                self._attempts.remove(attempt)
+                self._changed.notify_all()
+            raise
         self._write()
         return attempt
 
@@ -209,6 +225,10 @@ class LoginLedger:
         with self._changed:
             if attempt not in self._attempts:
                 return
+        # Before another attempt may begin.
+        if outcome != "unanswered":
+            self._settle(attempt, counted, sent)
+        with self._changed:
             attempt.unanswered = outcome == "unanswered"
             if not attempt.unanswered:
                 self._attempts.remove(attempt)
@@ -225,9 +245,46 @@ class LoginLedger:
     def close(self) -> None:
         """Count what is in progress as not refused, unless it waits for an answer: it is cut off by our own end."""
         with self._changed:
-            self._attempts = {attempt for attempt in self._attempts if attempt.unanswered}
+            ended = {attempt for attempt in self._attempts if not attempt.unanswered}
+            self._attempts -= ended
             self._changes += 1
+        for attempt in ended:
+            self._settle(attempt, "not_refused", 0)
         self._write()
+        self._refusals.close()
+
+    def _reserve(self, attempt: Attempt, deadline: float) -> None:
+        """Wait until no other process tries one of the accounts, and count the attempt as refused until it has ended.
+
+        Raises NotAllowedError.
+        """
+        accounts = attempt.before
+        while not self._refusals.hold(accounts):
+            if self._clock.monotonic() >= deadline:
+                raise NotAllowedError(BUSY, is_busy=True)
+            with TURN.given_up():
+                time.sleep(_POLL)
+        refused, seconds = self._refusals.count(accounts)
+        if refused >= MAX_REFUSALS and not self.once_more:
+            self._refusals.release(accounts)
+            raise NotAllowedError(
+                f"was refused {refused} times within an hour, by whatever of this user: tried again in"
+                f" {seconds / 60:.0f} min, or at once with `ase-exporter check --login-again`"
+            )
+        attempt.allowed = min(attempt.allowed, max(MAX_REFUSALS - refused, 1))
+        attempt.began = self._clock.time()
+        # A password that was accepted is counted once it is refused: a process that dies suspends none of those.
+        if not attempt.accepted:
+            self._refusals.note(accounts, attempt.began, 1)
+
+    def _settle(self, attempt: Attempt, outcome: Outcome, sent: int) -> None:
+        """Count an attempt as what it was, and let other processes try its accounts."""
+        is_refused = outcome not in ("accepted", "not_refused")
+        if outcome == "accepted" and self.once_more:
+            self._refusals.forget(attempt.before)
+        elif is_refused or not attempt.accepted:
+            self._refusals.note(attempt.before, attempt.began, sent if is_refused else 0)
+        self._refusals.release(attempt.before)
 
     def _decide(self, accounts: frozenset[Account], fingerprint: str) -> Attempt | None:
         """An attempt; None while another one at one of the accounts is in progress. Raises NotAllowedError."""
@@ -362,3 +419,9 @@ class LoginLedger:
             if not attempt.accepted and not attempt.unanswered
             for account, before in attempt.before.items()
         }
+
+
+@cache
+def process_ledger() -> LoginLedger:
+    """The ledger of a command, which counts together with all exporters and commands of this user."""
+    return LoginLedger(shared=shared_directories())

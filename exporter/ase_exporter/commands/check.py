@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from ase_exporter import config
+from ase_exporter.ase.login_ledger import process_ledger
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.checks.capture_report import capture_report
 from ase_exporter.checks.exposures import open_files_and_logins
@@ -30,6 +31,7 @@ def check(
     sql: bool = False,
     everything: bool = False,
     capture: Path | None = None,
+    login_again: bool = False,
     timeout: float = 30.0,
 ) -> None:
     if capture is not None:
@@ -50,6 +52,7 @@ def check(
         _print_exposures(loaded, config_file)
         return
     end_if_stuck()
+    process_ledger().once_more = login_again
     loaded, chosen = choose_targets(loaded, targets or (), user, password)
 
     def examine(each: Target) -> TargetReport | str | UserError:

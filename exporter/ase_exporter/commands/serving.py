@@ -89,11 +89,11 @@ def run(arguments: Sequence[str]) -> None:
 def default_state_directory(environment: Mapping[str, str] = os.environ) -> tuple[Path, bool]:
     """The state directory without --state-dir, and whether it is a temporary one, because no other can be written.
 
-    That of systemd, or /var/lib for root, or else by the XDG Base Directory Specification.
+    By the XDG Base Directory Specification, unless systemd or a package has made one that we may write.
     """
-    home = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME', '')}/.local/state"
-    usual = "/var/lib/ase-exporter" if os.geteuid() == 0 else f"{home}/ase-exporter"
-    directory = Path(environment.get("STATE_DIRECTORY", usual).partition(":")[0])
+    from ase_exporter.ase.refusals import shared_directories
+
+    directory = shared_directories(environment)[0]
     try:
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         if os.access(directory, os.W_OK):

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.ase.login import Login
 from ase_exporter.config import Auth, Target
 from ase_exporter.errors import UserError
 
@@ -34,7 +35,7 @@ def query_memory(target: Target, auth: Auth, timeout: float) -> ServerMemory:
 
 
 def _read(target: Target, auth: Auth, deadline: float) -> ServerMemory:
-    connection = Connection.open(Endpoint.of(target), auth.user, auth.read_password(), deadline=deadline)
+    connection = Login(Endpoint.of(target), auth, Connection.open).open(deadline)
     try:
         values = {str(name).strip(): value for name, value in connection.query(_SQL, deadline)}
         ((server,),) = connection.query("select @@servername", deadline)

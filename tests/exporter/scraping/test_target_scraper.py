@@ -9,7 +9,7 @@ import pytest
 from tests.exporter.clocks import ShiftedClock, leaping
 from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, reading, run, scrape
 
-from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS, process_ledger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Module
 from ase_exporter.metrics.exposition import render_text
@@ -139,6 +139,12 @@ def test_a_refused_password_is_tried_twice_and_then_waits_for_another(
     one = small(server, auth=auth)
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
     assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
+    secret.write_text(PASSWORD, encoding="utf-8")
+    assert scrape(one).error_kind == "login_suspended"
+    # An hour later, or as the account's owner wants: but not with the password that was refused.
+    monkeypatch.setattr(process_ledger(), "once_more", True)
+    secret.write_text("wrong", encoding="utf-8")
+    assert scrape(one).error_kind == "login_suspended"
     secret.write_text(PASSWORD, encoding="utf-8")
     assert scrape(one).summary.up
     one.close()
