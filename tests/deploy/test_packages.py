@@ -33,6 +33,7 @@ SOURCES = (
     "dashboards/json",
     "deploy",
 )
+UV = str(Path(sys.executable).with_name("uv"))
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ASE_"))}
 
 
@@ -83,8 +84,9 @@ def packages(built: Built) -> Path:
 def environment_with(directory: Path, *wheels: Path) -> Path:
     """Return bin/ of a new environment with these wheels; dependencies are those of the running Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True, env=CLEAN)
-    pip = [sys.executable, "-m", "pip", "--python", str(directory / "bin" / "python"), "install", "--quiet"]
-    subprocess.run([*pip, "--no-deps", "--no-index", *map(str, wheels)], check=True, env=CLEAN)
+    # uv takes a tenth of pip's time.
+    install = [UV, "pip", "install", "--quiet", "--offline", "--python", str(directory / "bin" / "python")]
+    subprocess.run([*install, "--no-deps", "--no-index", *map(str, wheels)], check=True, env=CLEAN)
     (site_packages,) = directory.glob("lib/python*/site-packages")
     # A path named in a .pth file is searched, but its own .pth files, such as those of a checkout, are not read.
     (site_packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")

@@ -48,6 +48,7 @@ def recorded(folder: Path) -> Recording:
     return record(
         str(scenario),
         SECONDS,
+        interval=30,
         deeds={at: partial(_switch, name, value) for name, (at, value) in DEEDS.items()},
         module=reading(*_COLLECTORS),
         metrics=metrics_in_rules() | {*COUNTERS, *GAUGES},

@@ -91,7 +91,7 @@ async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_
     assert found["health"]["says"].startswith("SPINS: ")
     assert found["health"]["causes"][0]["about"] == HOTTEST and HOTTEST not in found["health"]["says"]
     assert found["health"]["certainty"]["coverage"] == 1
-    assert found["health"]["certainty"]["scrapes"] == 30
+    assert found["health"]["certainty"]["scrapes"] == 15
     assert [(each["server"], each["version"]) for each in found["servers"]] == [(SERVER, "16.0 SP03 PL08")]
     assert [each["name"] for each in found["changes"]["changes"]] == [HARMLESS, GUILTY, LATER]
     (step,) = found["advice"]["findings"][0]["steps"]
