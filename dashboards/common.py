@@ -196,8 +196,8 @@ def time_account() -> list[TimeSeries]:
         TimeSeries(
             title="Where the time goes (good: mostly work)",
             description="Sessions by what they spend their time on (seconds per second): work, spinning, the run "
-            "queue, locks, the log, disks, the network, suspended for space, other. What grew is what to look at: "
-            f"each has a dashboard of its own. {source}",
+            "queue, locks, the log, disks, the network, remote servers, suspended for space, other. What grew is what "
+            f"to look at: each has a dashboard of its own. {source}",
             unit="short",
             queries=[Query(account, "{{part}}")],
             stacked=True,

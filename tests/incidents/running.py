@@ -121,25 +121,25 @@ def take(incident: Incident, site: Site) -> Taken:
 
 
 def _scenario(incident: Incident, site: Site) -> dict[str, Any]:
-    content = _read(incident.scenario)
+    content = read(incident.scenario)
     named = (each for each in content.pop("steps", ()) if each["name"].startswith(incident.step))
     step: dict[str, Any] = next(named, {}) if incident.step else {}
     fault = {**step, **incident.fault, "name": "fault", "seconds": 86400}
     before = {**incident.before, "name": "before", "seconds": WARM_UP + BEFORE - 1}
-    return _sized(content | dict(incident.server) | {"steps": [before, fault], "repeat": False}, site)
+    return sized(content | dict(incident.server) | {"steps": [before, fault], "repeat": False}, site)
 
 
-def _read(scenario: str) -> dict[str, Any]:
+def read(scenario: str) -> dict[str, Any]:
     content: dict[str, Any] = load_yaml((SCENARIOS / f"{scenario}.yaml").read_text())
     return content
 
 
 @cache
 def _usual_engines() -> int:
-    return int(_read(HEALTHY)["engines"])
+    return int(read(HEALTHY)["engines"])
 
 
-def _sized(content: dict[str, Any], site: Site) -> dict[str, Any]:
+def sized(content: dict[str, Any], site: Site) -> dict[str, Any]:
     """A scenario with another number of engines, as busy and as contended."""
     content = deepcopy(content)
     steps = content.get("steps", [])
@@ -180,7 +180,7 @@ def _scraped(scenario: dict[str, Any], seconds: int, site: Site) -> tuple[list[S
 @cache
 def _healthy(site: Site) -> tuple[list[Sample], float]:
     longest = max(each.seconds for each in incidents().values() if not each.scenario)
-    return _scraped(_sized(_read(HEALTHY), site), longest, site)
+    return _scraped(sized(read(HEALTHY), site), longest, site)
 
 
 def _overlaid(incident: Incident, healthy: Sequence[Sample], site: Site) -> Iterator[Sample]:

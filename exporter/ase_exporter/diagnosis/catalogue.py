@@ -52,13 +52,16 @@ class MeasureDefinition(Selection):
     at_most: str | None = None
     empty: float = 0.0
     rare: bool = False
+    events: float = 0.0
     grown: str | None = None
     fallen: str | None = None
+    risen: str | None = None
+    unusual: float | None = None
 
     @property
     def compared(self) -> str | None:
         """The measure of which it says how far it is from its usual value; None for the others."""
-        return self.grown or self.fallen
+        return self.grown or self.fallen or self.risen
 
     @property
     def selections(self) -> Iterator[Selection]:
@@ -75,6 +78,8 @@ class PartDefinition(Strict):
     classes: Sequence[str] = ()
     events: Sequence[int] = ()
     now: str | None = None
+    wait: str | None = None
+    short: Limit = "diagnosis.short_seconds"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +108,7 @@ class FindingDefinition(Strict):
     next: Sequence[str]
     stops: float = 0.0
     risk: bool = False
+    perhaps: bool = False
     vital: bool = False
     unless: Sequence[str] = ()
     part: str | None = None

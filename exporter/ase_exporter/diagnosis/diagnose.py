@@ -1,10 +1,10 @@
 """The diagnosis: findings ranked by the share of the time account that they explain, and what is not known."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.diagnosis.account import Account, account_of
+from ase_exporter.diagnosis.account import CPU_PARTS, Account, account_of
 from ase_exporter.diagnosis.catalogue import (
     OF_ACCOUNT,
     PART_GROWN,
@@ -116,13 +116,20 @@ class Diagnosis:
     @property
     def not_judged(self) -> str:
         """The vital findings that could not be judged beside those that were found, and why; '' if there are none."""
+        if self.findings and self.measures["busy_share"].unknown == TOO_FEW:
+            return f"what needs rates is not judged yet ({TOO_FEW})"
         blind = [each for each in self.unknown if each.vital and each.reason != TOO_FEW]
         return _not_judged(blind) if self.findings and blind else ""
 
     @property
     def sentence(self) -> str:
-        """The verdict with the name of what it is about, for a terminal."""
-        return self.findings[0].sentence if self.findings else f"{self.word}: {self.text}"
+        """The verdict with the name of what it is about, for a terminal, and what else is large."""
+        if not self.findings:
+            return f"{self.word}: {self.text}"
+        first, *others = self.findings
+        large = [each for each in others if (each.share or 0.0) >= threshold("diagnosis.some_share")]
+        also = dict.fromkeys(each.word for each in large if each.word != first.word)
+        return first.sentence + (f"; also {', '.join(also)}" if also else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,7 @@ def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
     """The diagnosis of one window."""
     measures = read_measures(readings, baseline.measures)
     account = account_of(measures, *wait_seconds(readings))
-    judge = _Judge(measures, account, baseline, _root_blockers(readings))
+    judge = _Judge(measures, account, baseline, _root_blocker(readings))
     findings: list[Finding] = []
     unknown: list[Unknown] = []
     for order, (name, definition) in enumerate(catalogue().findings.items()):
@@ -153,21 +160,23 @@ def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
         elif fits is None:
             unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
     findings.sort(key=lambda finding: -finding.rank)
-    state, word, text, level = _verdict(measures, findings, unknown)
+    state, word, text, level = _verdict(judge, findings, unknown)
     return Diagnosis(
         state, word, text, level, tuple(findings), tuple(unknown), account, measures, readings.source
     )
 
 
-def _root_blockers(readings: Readings) -> list[str]:
-    """The processes (spid) that block others and are not blocked, as the collector `blocking` shows them.
+def _root_blocker(readings: Readings) -> str:
+    """The process (spid) that blocks others and is not blocked, as the collector `blocking` shows it; '' for none.
 
-    First comes whom others have waited for longest, in sum: short waits that end by themselves are usual.
+    It is the one for which others have waited longest, in sum: short waits that end by themselves are usual.
     """
     if readings.unknown(BLOCKED, is_rate=False):
-        return []
+        return ""
     rows = [(labels, seconds) for labels, seconds in readings.values(BLOCKED) if labels["spid"] != "rest"]
-    return chain_heads([(labels["spid"], labels["blocked_by"], seconds) for labels, seconds in rows])
+    if not any(seconds >= threshold("diagnosis.held_seconds") for _, seconds in rows):
+        return ""
+    return chain_heads([(labels["spid"], labels["blocked_by"], seconds) for labels, seconds in rows])[0]
 
 
 def baseline_of(usual: Diagnosis) -> Baseline:
@@ -215,11 +224,12 @@ def level_of(rank: float) -> Level:
 
 
 def _verdict(
-    measures: Measures, findings: Sequence[Finding], unknown: Sequence[Unknown]
+    judge: "_Judge", findings: Sequence[Finding], unknown: Sequence[Unknown]
 ) -> tuple[str, str, str, Level]:
     if findings:
         first = findings[0]
         return first.name, first.word, first.text, first.level
+    measures = judge.measures
     busy = measures["busy_share"]
     blind = [each for each in unknown if each.vital]
     if busy.unknown == TOO_FEW or (blind and all(each.reason == TOO_FEW for each in blind)):
@@ -228,9 +238,12 @@ def _verdict(
         why = _not_judged(blind, busy.unknown)
         text = f"nothing is wrong in what was read; {why}; see ase-exporter check"
         return NOT_KNOWN, "NOT KNOWN", text, "warn"
-    text = f"engines {busy.text} busy, {measures['spinning_share'].text} spinning{_not_compared(measures, unknown)}"
+    if puzzles := judge.puzzles():
+        text = f"nothing is wrong for certain, but {', '.join(puzzles)}{_not_compared(measures, unknown)}"
+        return NOT_KNOWN, "NOT KNOWN", text, "warn"
+    figures = [f"engines {busy.text} busy", f"{measures['spinning_share'].text} spinning", *judge.remarks()]
     state = IDLE if busy.value < threshold("diagnosis.idle") else WORKS
-    return state, state.upper(), text, "good"
+    return state, state.upper(), f"{', '.join(figures)}{_not_compared(measures, unknown)}", "good"
 
 
 def _not_judged(unknown: Sequence[Unknown], otherwise: str = "") -> str:
@@ -256,7 +269,7 @@ class _Judge:
     measures: Measures
     account: Account
     baseline: Baseline
-    blockers: Sequence[str]
+    blocker: str
 
     def fits(self, definition: FindingDefinition) -> bool | None:
         """Whether a finding holds; None if that is not known."""
@@ -274,7 +287,7 @@ class _Judge:
             if part == definition.part or (of_account and part != "spinning")
         ]
         reasons += [self.measures[name].unknown for name in catalogue().inputs_of(definition)]
-        if PART_GROWN in of_account and self._part_grown(definition) is None:
+        if PART_GROWN in of_account and self.part_grown(definition.part or "") is None:
             reasons.append(NO_HISTORY)
         return "; ".join(dict.fromkeys(filter(None, reasons)))
 
@@ -284,11 +297,14 @@ class _Judge:
         """One that holds. doubts: findings that would say more, were they known; then it comes after all others."""
         share = self._of_part(definition, self.account.caused(definition.part) if definition.part else None)
         usual = self._of_part(definition, self.baseline.shares.get(definition.part or ""))
+        if definition.times and catalogue().measures[definition.times].compared:
+            # It explains what is above the usual: none of that was there before.
+            usual = None
         rank = self._rank(definition, None if doubts else share, usual) - ORDER * order
         inputs = catalogue().inputs_of(definition)
         says = {each.name: each.text for each in self.measures.values()}
         says[SHARE] = "an unknown share" if share is None else shown(share, "ratio")
-        says[PART_GROWN] = shown(self._part_grown(definition), "ratio")
+        says[PART_GROWN] = shown(self.part_grown(definition.part or ""), "ratio")
         return Finding(
             name=name,
             word=definition.word,
@@ -296,7 +312,7 @@ class _Judge:
             share=share,
             rank=rank,
             level=level_of(rank),
-            confidence="low" if doubts else self._confidence(definition),
+            confidence="low" if doubts or definition.perhaps else self._confidence(definition),
             usual=usual,
             subject=self._subject(definition),
             evidence=tuple(self.measures[each] for each in inputs),
@@ -310,7 +326,7 @@ class _Judge:
         elif name == SESSIONS:
             value = self.account.sessions
         elif name == PART_GROWN:
-            return bounds.hold(self._part_grown(definition))
+            return bounds.hold(self.part_grown(definition.part or ""))
         else:
             value = self.measures[name].value
         if value is None:
@@ -324,14 +340,55 @@ class _Judge:
                 return None
         return bounds.hold(value)
 
-    def _part_grown(self, definition: FindingDefinition) -> float | None:
-        """How much of the part's time in a transaction is above the usual; None if one of them is not known."""
-        part = definition.part or ""
+    def part_grown(self, part: str) -> float | None:
+        """How much of the part's time in a transaction is above the usual; None if one of them is not known.
+
+        Nothing if sessions spend no more time there than usual: fewer transactions beside the same housekeeping.
+        """
         if part in self.account.parts and self.account.transactions == 0:
             # There is none whose time could have grown; that they are missing is a finding of its own.
             return 0.0
         now, usual = self.account.per_transaction(part), self.baseline.per_transaction.get(part)
-        return None if now is None or usual is None else above(now, usual)
+        if now is None or usual is None:
+            return None
+        before = usual * self.baseline.measures.get("transactions", 0.0)
+        most = before * threshold("diagnosis.as_much") + threshold("diagnosis.by_chance")
+        if self.account.parts[part] <= most:
+            return 0.0
+        return above(now, usual)
+
+    def puzzles(self) -> list[str]:
+        """Figures that contradict an all-clear, although no finding explains them."""
+        return [text for text, contradicts in self._large_parts() if contradicts]
+
+    def remarks(self) -> list[str]:
+        """Large parts of the account, each with why it is not wrong."""
+        return [text for text, contradicts in self._large_parts() if not contradicts]
+
+    def _large_parts(self) -> Iterator[tuple[str, bool]]:
+        """What is said of each part of the account, but work, that is large or has grown; and whether it is wrong."""
+        if self.account.sessions < threshold("diagnosis.sessions"):
+            return
+        for name, definition in catalogue().account.items():
+            share = self.account.share(name)
+            grown = self.part_grown(name) if self.account.transactions else None
+            if share is None or name in CPU_PARTS:
+                continue
+            has_grown = grown is not None and grown >= threshold("diagnosis.part_grown")
+            if share < threshold("diagnosis.grown_share" if has_grown else "diagnosis.large_share"):
+                continue
+            text = f"{definition.title} {shown(share, 'ratio')} of session time"
+            if grown is not None:
+                usual = grown < threshold("diagnosis.grown")
+                told = "as usual" if usual else f"{shown(grown, 'ratio')} of it above the usual"
+                yield f"{text} ({told})", has_grown
+                continue
+            # Of too few waits there is no mean.
+            wait = self.measures[definition.wait].value if definition.wait else None
+            seconds = wait or self.account.per_transaction(name)
+            told = "an unknown time" if seconds is None else shown(seconds, "seconds")
+            is_long = seconds is None or seconds > threshold(definition.short)
+            yield f"{text} ({told} {'a wait' if wait else 'a transaction'})", is_long
 
     def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
         """How much of a share of its part it explains."""
@@ -343,7 +400,7 @@ class _Judge:
     @staticmethod
     def _rank(definition: FindingDefinition, share: float | None, usual: float | None) -> float:
         """Its share of the account; of what is usual, a part of it only. What stops work comes first."""
-        if definition.risk:
+        if definition.risk or definition.perhaps:
             return RISK
         known = share or 0.0
         if usual is not None:
@@ -362,7 +419,7 @@ class _Judge:
 
     def _subject(self, definition: FindingDefinition) -> Subject | None:
         if definition.about == "blocker":
-            return Subject("spid", self.blockers[0]) if self.blockers else None
+            return Subject("spid", self.blocker) if self.blocker else None
         measure = self.measures.get(definition.about)
         if measure is None or not measure.subject or not measure.value:
             return None

@@ -79,6 +79,9 @@ class Readings(Protocol):
     def rates(self, metric: str) -> Rows:
         """The growth per second of each series of a counter."""
 
+    def window(self, metric: str) -> float:
+        """Over how long the rates of a counter are; 0 if it has none."""
+
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why a metric is not known, for example an option that is off; '' if its collector was read."""
 
@@ -93,6 +96,9 @@ class _NoReadings:
 
     def rates(self, _: str) -> Rows:
         return []
+
+    def window(self, _: str) -> float:
+        return 0.0
 
     def unknown(self, _: str, *, is_rate: bool) -> str:
         return NO_DATA
@@ -161,10 +167,15 @@ def _compared(
     name: str, definition: MeasureDefinition, now: Measure, baseline: Mapping[str, float]
 ) -> Measure:
     usual = baseline.get(now.name)
-    value = None
+    value = None if now.value is None else definition.unusual
     if now.value is not None and usual is not None:
-        missing = max(0.0, 1 - now.value / usual) if usual > 0 else 0.0
-        value = missing if definition.fallen else above(now.value, usual)
+        if definition.risen:
+            value = max(0.0, now.value - usual)
+        elif definition.fallen:
+            least = threshold(definition.at_least or "0")
+            value = max(0.0, 1 - now.value / usual) if usual > least else 0.0
+        else:
+            value = above(now.value, usual)
     unknown = now.unknown or (NO_BASELINE if value is None else "")
     return Measure(name, definition.title, definition.unit, value, unknown, metrics=now.metrics)
 
@@ -198,6 +209,12 @@ class Evaluation:
         rows = self.rows_of(definition)
         if not rows:
             return found
+        if definition.events:
+            seconds = self._readings.window(definition.rate or "")
+            factor = seconds / threshold(definition.times or "1")
+            rows = {key: value for key, value in rows.items() if round(factor * value) >= definition.events}
+            if not rows:
+                return replace(found, value=0.0)
         if definition.keep == "sum":
             return replace(found, value=math.fsum(rows.values()))
         key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
@@ -219,7 +236,9 @@ class Evaluation:
                 if key in kept and (kept[key] > 0 or not divided)
             }
         times = threshold(definition.times) if definition.times is not None else 1.0
-        rows = {key: value * times for key, value in rows.items()}
+        # Numerator and denominator are read one after the other: a share may seem larger than its whole.
+        most = 1.0 if definition.unit == "ratio" else math.inf
+        rows = {key: min(most, value * times) for key, value in rows.items()}
         return {key: 1 - value for key, value in rows.items()} if definition.one_minus else rows
 
     def _grouped(

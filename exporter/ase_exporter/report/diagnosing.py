@@ -83,6 +83,10 @@ class PrometheusReadings:
         """Growth per second over the covered window."""
         return self._over_window.get(metric, [])
 
+    def window(self, metric: str) -> float:
+        """The covered window."""
+        return self.covered.seconds if self.covered else 0.0
+
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why Prometheus does not have the metric."""
         if self.covered is None:

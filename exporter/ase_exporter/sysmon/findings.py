@@ -32,6 +32,7 @@ class ReportReadings:
 
     def __init__(self, report: Report) -> None:
         self._server = report.header.server
+        self._seconds = report.header.interval.total_seconds() if report.header.interval else 0.0
         known = headline_values(report)
         self._rates: dict[str, Rows] = {}
         for metric, (name, label) in _RATES.items():
@@ -59,6 +60,10 @@ class ReportReadings:
     def rates(self, metric: str) -> Rows:
         """Counts of the sample per second."""
         return self._rates.get(metric, [])
+
+    def window(self, metric: str) -> float:
+        """The length of the sample."""
+        return self._seconds
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why the report does not say it."""

@@ -97,7 +97,8 @@ def operate(
     demand = demand_of(workload, users, found, effects, units, engines)
     point = settle(demand)
     read_s = workload.read_ms / 1000
-    wait_s = demand.wait_s - units["physical_reads"] * read_s
+    further = {event: ms / 1000 for event, ms in workload.waits_ms.items()}
+    wait_s = demand.wait_s - units["physical_reads"] * read_s - sum(further.values())
     flows = {name: value * point.throughput for name, value in units.items()}
     flows["controller_seconds"] = (
         flows["packets_received"] + flows["packets_sent"] + flows["disk_ios"]
@@ -107,6 +108,9 @@ def operate(
     flows["apf_reads"], flows["pages_read"] = totals["apf_reads"], totals["pages_read"]
     flows["single_reads"] = flows["physical_reads"] - flows["apf_reads"]
     flows |= wait_flows(point.throughput, demand.think_s, wait_s, read_s, point.run_queue, flows)
+    for event, seconds in further.items():
+        flows.setdefault(f"waits {event}", point.throughput)
+        flows[f"wait seconds {event}"] = flows.get(f"wait seconds {event}", 0.0) + seconds * point.throughput
     return Operation(
         point=point,
         names=tuple(group.name for group in found for _ in group.shares),
@@ -135,7 +139,9 @@ def demand_of(
     units: dict[str, float],
     engines: int,
 ) -> Demand:
-    wait_ms = workload.wait_ms * math.prod(effect.wait for effect in effects)
+    wait_ms = workload.wait_ms * math.prod(effect.wait for effect in effects) + sum(
+        workload.waits_ms.values()
+    )
     return Demand(
         users=users,
         think_s=workload.think_ms / 1000 / workload.transactions_per_request,

@@ -120,7 +120,8 @@ def apply_settings(world: World, step: StepSettings) -> None:
             if shares:
                 world.fills[name, is_log] = Fill(*shares, world.seconds, world.seconds + step.seconds)
     world.log_dumps |= dict.fromkeys(step.log_dumps, world.seconds)
-    world.rep_agents_stopped = frozenset(step.rep_agents_stopped)
+    stopped = world.rep_agents_stopped
+    world.rep_agents_stopped = {each: stopped.get(each, world.seconds) for each in step.rep_agents_stopped}
     grace = step.licence_grace_hours
     world.grace_ends = None if grace is None else world.seconds + 3600 * grace
     for message in step.log:

@@ -116,10 +116,10 @@ class Workload(Strict):
     """The demand of all users.
 
     users: sessions in a closed loop. think_ms: pause between requests of `transactions_per_request`
-    transactions. wait_ms: per transaction for the log, locks and latches; read_ms: per page that must come
-    from disk. cpu_ms: engine time per transaction without spinning, of which system_share counts as system
-    ticks. background_cpu: engines busy with housekeeping. coherence: how much engines that spin slow down
-    the one that holds (queueing.py). caches: by name; `*` stands for all others.
+    transactions. wait_ms: per transaction for the log, locks and latches; waits_ms: further ones by wait event;
+    read_ms: per page that must come from disk. cpu_ms: engine time per transaction without spinning, of which
+    system_share counts as system ticks. background_cpu: engines busy with housekeeping. coherence: how much
+    engines that spin slow down the one that holds (queueing.py). caches: by name; `*` stands for all others.
     effects: of the Memscale features, by name. adjust: further factors, of a step of the timeline.
     """
 
@@ -129,6 +129,7 @@ class Workload(Strict):
     think_ms: NotNegative = 500.0
     transactions_per_request: Positive = 1.0
     wait_ms: NotNegative = 1.0
+    waits_ms: dict[int, NotNegative] = Field(default={})
     read_ms: NotNegative = 0.5
     cpu_ms: Positive = 1.0
     system_share: Annotated[float, Field(ge=0, lt=1)] = 0.1

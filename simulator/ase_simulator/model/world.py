@@ -61,9 +61,9 @@ class World:
     loading: databases that LOAD DATABASE holds; locked: logins that are locked. database_status: bits of
     sysdatabases.status, status2 and status3 that are set besides, by database. fills: how full the space of a
     database is, by (database, is it the log's). log_dumps: second of the last dump of a database's log.
-    rep_agents_stopped: databases without their Replication Agent. grace_ends: second at which the licence's grace
-    period ends; None if it has not begun. users_seen: the workload's users as `processes` found them last, with the
-    second that they are of.
+    rep_agents_stopped: databases without their Replication Agent, since when. grace_ends: second at which the
+    licence's grace period ends; None if it has not begun. users_seen: the workload's users as `processes` found them
+    last, with the second that they are of.
     """
 
     name: str
@@ -88,7 +88,7 @@ class World:
     database_status: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     fills: dict[tuple[str, bool], Fill] = field(default_factory=dict)
     log_dumps: dict[str, float] = field(default_factory=dict)
-    rep_agents_stopped: frozenset[str] = frozenset()
+    rep_agents_stopped: dict[str, float] = field(default_factory=dict)
     grace_ends: float | None = None
     sessions: Sessions = field(default_factory=Sessions)
     batches: BatchRuns = field(default_factory=BatchRuns)

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.exporter.advise.test_advice import printed
-from tests.exporter.diagnosis.states import State, generated
-from tests.exporter.diagnosis.test_diagnose import healthy
+from tests.exporter.diagnosis.states import State, generated, healthy
 from tests.exporter.untrusted.hostile_names import hostile_names
 from tests.incidents.running import Site, incidents, take
 
@@ -30,7 +29,9 @@ OPTIONS = {
     "max memory": 10_000_000,
     "total logical memory": 9_900_000,
 }
-USUAL = Baseline({"reads_per_transaction": 0.5, "cpu_per_transaction": 1e-4}, {}, {})
+USUAL = Baseline(
+    {"reads_per_transaction": 0.5, "cpu_per_transaction": 1e-4, "busy": 0.01, "reads": 1.0}, {}, {}
+)
 STATES = 100
 
 

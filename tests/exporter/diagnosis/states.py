@@ -16,6 +16,7 @@ from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.metrics.families import Family, Kind
+from ase_exporter.readings.samples import WINDOW
 
 # How many states are compared, in every build and in the slow tier.
 NUMBERS = [60, pytest.param(500, marks=pytest.mark.slow)]
@@ -74,6 +75,10 @@ class State:
         factor = 0.0 if lasting and metric in self.momentary else 1.0
         return [(labels, factor * value) for labels, value in self.rows(metric)]
 
+    def window(self, metric: str) -> float:
+        """As of `Readings`."""
+        return WINDOW
+
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """As of `Readings`."""
         collector = collector_of(metric)
@@ -115,6 +120,72 @@ def generated(seed: int) -> State:
     state.switched_off = (
         {name for name in OPTIONAL if chance.random() < DARK} if chance.random() < 0.5 else set()
     )
+    return state
+
+
+def healthy(busy: float = 0.4) -> State:
+    """A server of four engines that has everything and lacks nothing."""
+    state = State()
+    state.set("ase_up", 1.0)
+    state.set("ase_engines", 4.0, state="online")
+    for engine in "0123":
+        state.set("ase_engine_cpu_seconds_total", busy, engine=engine, mode="user")
+        state.set("ase_engine_cpu_seconds_total", 1 - busy, engine=engine, mode="idle")
+    for what, rate in {"grabs": 1e6, "waits": 1e3, "spins": 1e4}.items():
+        state.set(f"ase_spinlock_{what}_total", rate, spinlock="cache", **{"class": "data_cache"})
+    state.set("ase_run_queue_length", 0.1)
+    state.set("ase_wait_seconds_total", 0.3, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_waits_total", 300.0, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_wait_seconds_total", 900.0, event_id="250", event="client", **{"class": "input"})
+    for metric in ("ase_processes_blocked", "ase_lock_waits_over_threshold", "ase_deadlocks_total"):
+        state.set(metric, 0.0)
+    state.set("ase_process_longest_block_seconds", 0.0)
+    state.set("ase_transactions_total", 100.0)
+    state.set("ase_logical_reads_total", 6000.0)
+    state.set("ase_network_packets_total", 900.0)
+    for database in ("orders", "tempdb"):
+        state.set("ase_database_state", 1.0, database=database, state="online")
+        state.set("ase_database_suspended_processes", 0.0, database=database)
+        state.set("ase_database_log_full", 0.0, database=database)
+        state.set("ase_database_log_requests_total", 500.0, database=database)
+        state.set("ase_database_log_waits_total", 20.0, database=database)
+        for use in ("data", "log"):
+            state.set("ase_database_size_bytes", 100.0, database=database, use=use)
+            state.set("ase_database_free_bytes", 60.0, database=database, use=use)
+    state.set("ase_device_ios_total", 100.0, device="log1", operation="write")
+    state.set("ase_device_io_seconds_total", 0.1, device="log1")
+    return state
+
+
+# What may be unlike on a healthy server: metric, labels, values.
+WAITS = {"54": "write", "150": "lock", "41": "latch", "251": "output", "29": "read"}
+UNLIKE = [
+    *[
+        (metric, {"event_id": event, "event": event, "class": kind}, values)
+        for event, kind in WAITS.items()
+        for metric, values in {
+            "ase_wait_seconds_total": (0.05, 0.3, 1.0, 5.0, 40.0),
+            "ase_waits_total": (0.1, 20.0, 500.0, 3000.0),
+        }.items()
+    ],
+    ("ase_transactions_total", {}, (0.0, 0.5, 20.0, 100.0, 1000.0)),
+    ("ase_run_queue_length", {}, (0.0, 0.5, 3.0, 40.0)),
+    ("ase_device_io_seconds_total", {"device": "log1"}, (0.1, 1.0, 5.0)),
+    ("ase_spinlock_spins_total", {"spinlock": "cache", "class": "data_cache"}, (1e6, 2e7, 7e7, 2e8)),
+    ("ase_database_free_bytes", {"database": "orders", "use": "log"}, (0.0, 15.0, 60.0)),
+    ("ase_database_free_bytes", {"database": "orders", "use": "data"}, (0.0, 8.0, 60.0)),
+    ("ase_database_suspended_processes", {"database": "orders"}, (0.0, 0.0, 4.0)),
+    ("ase_database_state", {"database": "orders", "state": "loading"}, (0.0, 0.0, 1.0)),
+    ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, (0.0, 0.0, 0.07, 0.5)),
+]
+
+
+def unlike(seed: int) -> State:
+    """A healthy server of which up to four things are otherwise, be they wrong or not."""
+    chance = random.Random(seed)
+    state = healthy(chance.choice([0.005, 0.1, 0.4, 0.8]))
+    for metric, labels, values in chance.sample(UNLIKE, chance.randint(0, 4)):
+        state.set(metric, chance.choice(values), **labels)
     return state
 
 

@@ -226,7 +226,10 @@ def logs_hold(world: World) -> Iterator[Names]:
         if from_users:
             yield oldest
         if database.replicated:
-            yield oldest | {"spid": 0, "name": "$replication_truncation_point", "xloid": 0}
+            point = {"spid": 0, "name": "$replication_truncation_point", "xloid": 0}
+            if database.name in world.rep_agents_stopped:
+                point["starttime"] = world.date(world.rep_agents_stopped[database.name])
+            yield oldest | point
     yield from _oldest_of_clients(world)
 
 
