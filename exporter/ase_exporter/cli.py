@@ -43,6 +43,10 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> None:
+    # Whoever starts it, with whatever umask: others read nothing that it writes. A command that `annotate` runs keeps
+    # its own.
+    if arguments[:1] != ["annotate"]:
+        os.umask(os.umask(0o077) | 0o027)
     try:
         # A string to mypy, which would take all below for unreachable elsewhere.
         if (system := str(sys.platform)) != "linux":

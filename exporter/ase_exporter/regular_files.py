@@ -74,6 +74,33 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o640, *, sync: bool = F
         new.replace(path)
 
 
+def create(path: Path) -> BinaryIO:
+    """A file that a user names, emptied, or a stream of /dev, to write into.
+
+    Raises OSError for a link and for a file of another user: whoever may write to its directory may have put it there.
+    """
+    is_stream = path.is_relative_to("/dev") or path.is_relative_to("/proc")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (0 if is_stream else os.O_NOFOLLOW)
+    try:
+        file = os.fdopen(os.open(path, flags, 0o640), "wb")
+    except OSError as error:
+        raise OSError(error.errno, "it is a link") if error.errno == errno.ELOOP else error from None
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode) and not is_stream:
+        if status.st_uid != os.geteuid():
+            file.close()
+            raise OSError(errno.EPERM, "it belongs to another user")
+        file.truncate(0)
+    return file
+
+
+def own_directory(path: Path) -> None:
+    """Create a directory of ours, unless there is one. Raises OSError if others may write to it."""
+    path.mkdir(mode=0o750, parents=True, exist_ok=True)
+    if path.stat().st_mode & stat.S_IWOTH:
+        raise OSError(errno.EPERM, "others may write to it: expected `chmod o-w`, or another directory")
+
+
 def trusting(path: Path) -> "ssl.SSLContext":
     """A context of a client that trusts the certificates of a PEM file alone. Raises OSError."""
     # Imported here because OpenSSL takes 4 MB.

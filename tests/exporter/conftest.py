@@ -1,5 +1,6 @@
 """The command line run in this process, a scripted server for one connection, and a stand-in for Grafana."""
 
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
         cli.main()
 
     def command(*arguments: str, **environment: str) -> Ended:
+        os.umask(umask := os.umask(0))
+        try:
+            return in_process(*arguments, **environment)
+        finally:
+            os.umask(umask)
+
+    def in_process(*arguments: str, **environment: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["ase-exporter", *arguments])
         monkeypatch.setattr("os.execv", execute)
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:

@@ -23,6 +23,7 @@ from ase_exporter.capture.file import (
     text_lines,
 )
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import create
 
 # The width of the header line; blanks at its end are no part of the JSON.
 _HEADER_SIZE = 1000
@@ -41,7 +42,7 @@ class CaptureWriter:
         self._count = 0
         self._size = _HEADER_SIZE
         try:
-            self._file: BinaryIO = path.open("wb")
+            self._file: BinaryIO = create(path)
         except OSError as error:
             raise UserError(f"--record {path}: {error.strerror}") from None
         self._tail = len(self._head(1))

@@ -18,6 +18,7 @@ from typing import IO, Any, TypeVar
 
 from ase_exporter.changes.change import ANNOTATION, Change, checked
 from ase_exporter.errors import AseExporterError, UserError
+from ase_exporter.regular_files import own_directory
 from ase_exporter.untrusted.entry import load_json, one_line
 
 log = logging.getLogger(__name__)
@@ -219,7 +220,7 @@ class Store:
         try:
             for suffix in _SUFFIXES:
                 path = self._directory / (FILE + suffix)
-                if path.exists():
+                if os.path.lexists(path):
                     path.replace(self._directory / f"{FILE}.damaged{suffix}")
         except OSError as failure:
             raise StoreError(
@@ -235,9 +236,9 @@ def open_store(directory: Path | None) -> Store:
     if directory is None:
         return Store(None, None)
     try:
-        directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        own_directory(directory)
         # Not through a link: what it says is replaced.
-        number = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        number = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o640)
         lock = os.fdopen(number, "r+", encoding="utf-8")
     except OSError as error:
         raise UserError(f"--state-dir: {directory}: {error.strerror or error}") from error
@@ -303,9 +304,9 @@ def find(database: sqlite3.Connection, wanted: ChangeFilter) -> list[Change]:
 
 
 def _require_files(path: str) -> None:
-    """Raises sqlite3.DatabaseError for a FIFO or a device, where SQLite would wait for ever."""
+    """Raises sqlite3.DatabaseError for a link, and for a FIFO or a device, where SQLite would wait for ever."""
     for each in (Path(path + suffix) for suffix in _SUFFIXES):
-        if each.exists() and not each.is_file():
+        if each.is_symlink() or (each.exists() and not each.is_file()):
             raise sqlite3.DatabaseError(f"malformed: {each.name} is no regular file")
 
 

@@ -18,6 +18,7 @@ from ase_exporter import config
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.config.interfaces import UnknownServerError
 from ase_exporter.errors import MissingExtraError, UserError
+from ase_exporter.regular_files import create
 from ase_exporter.untrusted.terminal import PlainConsole
 
 T = TypeVar("T")
@@ -165,7 +166,8 @@ def require(module: str, extra: str, what: str, instead: str = "") -> None:
 def write_output(path: Path, data: str | bytes) -> None:
     """Write the file that --output names. Raises UserError if that is not possible."""
     try:
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        with create(path) as file:
+            file.write(data.encode() if isinstance(data, str) else data)
     except OSError as error:
         raise UserError(f"--output {path}: {error.strerror}") from error
 

@@ -66,6 +66,8 @@ def setup(
         groups.insert(0, _Files(folder, {secret.name: f"{auth.password}\n"}, private=True))
     for group in groups:
         group.examine()
+    # Prometheus and Grafana have other users.
+    os.umask(0o022)
     for group in groups:
         group.write()
     option = "" if config.find_file() == file else f" --config.file={file}"

@@ -1,10 +1,12 @@
 """`ase-exporter write rules|dashboards|sql|config`: write files that ship with the exporter into a directory."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from ase_exporter import assets
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import create
 
 
 def rules(directory: Path, interval: float = 15.0, settings: list[str] | None = None) -> None:
@@ -37,11 +39,15 @@ def shipped_files(name: str) -> dict[str, str]:
 
 
 def _write(directory: Path, files: Mapping[str, str]) -> None:
+    # For other programs, which have other users.
+    os.umask(0o022)
     try:
         for relative in sorted(files):
             path = directory / relative
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(files[relative], encoding="utf-8")
+            with create(path) as file:
+                file.write(files[relative].encode())
+                os.fchmod(file.fileno(), 0o644)
             print(path)
     except OSError as error:
         raise UserError(f"--output {directory}: {error.filename or directory}: {error.strerror}") from error
