@@ -26,7 +26,7 @@ def of_the_page(*exporters: RunningExporter) -> str:
     for number, running in enumerate(exporters):
         text = text.replace(f"exporter-{number}.example.com:10150", running.url.removeprefix("http://"))
     assert "example.com" not in text
-    return f"global: {{scrape_interval: 10s}}\n{text}"
+    return f"global: {{scrape_interval: 5s}}\n{text}"
 
 
 def scraped(running: RunningExporter) -> set[str]:

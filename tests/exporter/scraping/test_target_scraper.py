@@ -150,15 +150,6 @@ def test_a_refused_password_is_tried_twice_and_then_waits_for_another(
     one.close()
 
 
-def test_between_two_tries_of_a_refused_password_there_is_a_pause(server: Simulated) -> None:
-    one = small(server, auth=Auth(user="monitor", password="wrong"))
-    assert [scrape(one).error_kind for _ in range(3)] == [
-        "login_failed",
-        "login_suspended",
-        "login_suspended",
-    ]
-
-
 def test_an_unreadable_secret_is_reported_until_it_can_be_read(server: Simulated, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     one = small(server, auth=Auth(user="monitor", password_file=secret))

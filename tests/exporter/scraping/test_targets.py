@@ -73,11 +73,6 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TIMING, "stop_timeout", 60.0)
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture
 async def targets(server: Simulated) -> AsyncIterator[Targets]:
     async with running(config(server)) as targets:
