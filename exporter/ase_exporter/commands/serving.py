@@ -24,6 +24,7 @@ class ServeOptions:
     config_file: Path | None
     listen_address: str
     web_config_file: Path | None
+    hosts: tuple[str, ...] = ()
     lifecycle: bool
     annotations: bool
     state_directory: Path
@@ -75,6 +76,7 @@ def run(arguments: Sequence[str]) -> None:
             options.web_config_file,
             options.state_directory,
             WriteAccess(options.lifecycle, options.annotations),
+            hosts=(*options.hosts, options.listen_address.rpartition(":")[0]),
             is_temporary=options.is_temporary,
         )
 

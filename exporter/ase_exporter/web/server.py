@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -21,7 +21,7 @@ from ase_exporter.ase.call_record import call_record
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp, create_app
-from ase_exporter.web.auth import BasicAuth
+from ase_exporter.web.auth import Access
 from ase_exporter.web.loading import load
 from ase_exporter.web.open_endpoints import open_endpoints
 from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol, max_connections
@@ -72,11 +72,12 @@ def run(
     state_directory: Path,
     access: WriteAccess,
     *,
+    hosts: Collection[str] = (),
     is_temporary: bool = False,
 ) -> NoReturn:
     """Serve until SIGTERM or SIGINT; SIGHUP reloads the configuration. Raises UserError if it cannot start.
 
-    is_temporary: of the state directory.
+    hosts: names of this exporter that callers may ask for. is_temporary: of the state directory.
     """
     load_now = partial(load, config_file)
     loaded = load_now()
@@ -99,7 +100,7 @@ def run(
     _limit_memory(len(loaded.config.targets))
     sys.setswitchinterval(SWITCH_INTERVAL)
     threading.Thread(target=_end_with, args=(legacy.parent,), daemon=True).start()
-    asyncio.run(_serve(exporter, listener, web_config, access))
+    asyncio.run(_serve(exporter, listener, web_config, access, hosts))
     # Threads may hang in the driver, so none is waited for.
     logging.shutdown()
     os._exit(0)
@@ -140,12 +141,15 @@ def _allow_many_descriptors() -> None:
 
 
 async def _serve(
-    exporter: ExporterApp, listener: socket.socket, web_config: WebConfig, access: WriteAccess
+    exporter: ExporterApp,
+    listener: socket.socket,
+    web_config: WebConfig,
+    access: WriteAccess,
+    hosts: Collection[str],
 ) -> None:
     exporter.watch(web_config)
-    app = BasicAuth(
-        create_app(exporter, access), web_config, partial(exporter.metrics.count_response, "", 401)
-    )
+    on_unauthorized = partial(exporter.metrics.count_response, "", 401)
+    app = Access(create_app(exporter, access), web_config, on_unauthorized, hosts)
     RequestTimeoutProtocol.max_connections = max_connections()
     settings = uvicorn.Config(
         OneLength(app),

@@ -6,11 +6,20 @@ from collections.abc import Callable
 import bcrypt
 import pytest
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
 
 from ase_exporter.config import Scrape
 from ase_exporter.web import app as app_module
-from ase_exporter.web.auth import Passwords
+from ase_exporter.web.auth import (
+    MAX_CHECKS,
+    MAX_CHECKS_OF_ONE,
+    Access,
+    Passwords,
+    TooManyChecksError,
+)
 from ase_exporter.web.exposition import accepts_gzip
+from ase_exporter.web.web_config import WebConfig
 
 
 def request(**headers: str) -> Request:
@@ -58,6 +67,73 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
 
 def hashed(cost: int) -> str:
     return bcrypt.hashpw(b"right", bcrypt.gensalt(cost)).decode()
+
+
+def test_a_flood_of_wrong_passwords_keeps_nobody_else_waiting(checked: list[tuple[bytes, bytes]]) -> None:
+    users = {"scraper": hashed(4)}
+
+    async def ask() -> None:
+        passwords = Passwords()
+        guesses = [
+            passwords.match(users, "scraper", str(number).encode(), f"192.0.2.{number % 10}")
+            for number in range(300)
+        ]
+        flood = asyncio.gather(*guesses, return_exceptions=True)
+        await asyncio.sleep(0)
+        refused = sum(isinstance(each, TooManyChecksError) for each in await flood)
+        assert refused == 300 - MAX_CHECKS
+        alone = [
+            passwords.match(users, "scraper", str(number).encode(), "192.0.2.1") for number in range(300)
+        ]
+        one = asyncio.gather(*alone, return_exceptions=True)
+        # Each target of a Prometheus asks, all with the same password.
+        same = [passwords.match(users, "scraper", b"right", "192.0.2.2") for _ in range(300)]
+        assert all(await asyncio.gather(*same))
+        assert sum(isinstance(each, TooManyChecksError) for each in await one) == 300 - MAX_CHECKS_OF_ONE
+        assert not passwords._checks
+        assert not passwords._sources
+
+    asyncio.run(ask())
+    assert len(checked) == MAX_CHECKS + MAX_CHECKS_OF_ONE + 1
+
+
+def test_the_password_of_a_caller_who_has_left_is_not_checked(checked: list[tuple[bytes, bytes]]) -> None:
+    async def ask() -> bool:
+        return await Passwords().match({"scraper": hashed(4)}, "scraper", b"right", is_gone=lambda: True)
+
+    assert asyncio.run(ask()) is False
+    assert not checked
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *(
+            (known, 200)
+            for known in ("127.0.0.1:10150", "[::1]:10150", "localhost", "exporter:10150", "10.1.2.3")
+        ),
+        *(
+            (known, 200)
+            for known in ("ase.monitoring.svc:10150", "metrics.example.com", "METRICS.EXAMPLE.COM.:1")
+        ),
+        *(
+            (other, 421)
+            for other in ("rebound.example.net:10150", "127.0.0.1.example.net", "x.localhost.net", "a.b")
+        ),
+    ],
+)
+def test_only_hosts_that_are_ours_are_answered_without_users(host: str, status: int) -> None:
+    client = TestClient(
+        Access(PlainTextResponse("names"), WebConfig(), lambda: None, ["metrics.example.com"])
+    )
+    for method in ("GET", "POST"):
+        answer = client.request(method, "/", headers={"Host": host})
+        assert answer.status_code == status
+        assert ("names" in answer.text) == (status == 200)
+        # Of every answer.
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_users_whose_hashes_have_other_costs_cannot_be_told_apart(checked: list[tuple[bytes, bytes]]) -> None:
