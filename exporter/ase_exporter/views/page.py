@@ -20,9 +20,12 @@ def page(view: View) -> str:
     return render("view.html", title=view.title, parts=view.parts)
 
 
-def render(template: str, **values: object) -> str:
-    """A page. template: a file's name in `templates`. Every value but the SVG of charts is escaped."""
-    return _environment().get_template(template).render(values)
+def render(template: str, *, refresh: int = 0, **values: object) -> str:
+    """A page. template: a file's name in `templates`. Every value but the SVG of charts is escaped.
+
+    refresh: seconds after which a browser loads it again; 0 for never.
+    """
+    return _environment().get_template(template).render(values, refresh=refresh)
 
 
 def polylines(values: Sequence[float | None]) -> list[str]:

@@ -5,8 +5,7 @@ import contextlib
 import logging
 import mmap
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from importlib.metadata import version
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,11 +27,10 @@ from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.readings.watch import TargetWatch
-from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult, TargetState
+from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.targets import Answer, BusyError, Targets
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.views.figures import iso
-from ase_exporter.views.page import render
 from ase_exporter.views.plain import as_json
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
@@ -40,6 +38,7 @@ from ase_exporter.web.exposition import Exposition, accepts_gzip, exposition
 from ase_exporter.web.incident_keeper import IncidentKeeper
 from ase_exporter.web.incident_routes import IncidentHandlers
 from ase_exporter.web.loading import Loaded
+from ase_exporter.web.pages import landing_page, missing_page, server_page
 from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, protected
@@ -188,6 +187,11 @@ class ExporterApp:
             else:
                 self.judge = VerdictService(config.verdicts, self.journal, self.names)
 
+    @property
+    def grafana(self) -> str:
+        """The address of Grafana, '' if none is configured."""
+        return self.config.changes.grafana.url if self.config.changes.grafana else ""
+
     def names(self) -> list[str]:
         """The names of the configured targets."""
         return [target.name for target in self.config.targets]
@@ -250,6 +254,7 @@ class _Handlers:
         )
         return [
             self._counted("/", self.landing),
+            self._counted("/server", self.server),
             self._counted("/metrics", self.metrics),
             self._counted("/probe", self.probe),
             self._counted("/targets", self.targets),
@@ -345,29 +350,15 @@ class _Handlers:
     async def landing(self, _: Request) -> Response:
         exporter = self._exporter
         states = exporter.targets.states
-        grafana = exporter.config.changes.grafana
         changed = {name: len(exporter.journal.recent(name)) for name in states}
-        return HTMLResponse(landing_page(states, changed=changed, grafana=grafana.url if grafana else ""))
+        return HTMLResponse(landing_page(states, changed=changed, grafana=exporter.grafana))
 
-
-def landing_page(
-    states: Mapping[str, TargetState],
-    *,
-    changed: Mapping[str, int],
-    grafana: str = "",
-) -> str:
-    """Every target with the outcome of its last scrape, the worst first, as HTML.
-
-    changed: number of recent changes by target. grafana: its address, or ''.
-    """
-    return render(
-        "landing.html",
-        title=f"ase-exporter {version('ase-exporter')}",
-        now=time.time(),
-        states=dict(sorted(states.items(), key=lambda each: (-each[1].rank, each[0]))),
-        changed=changed,
-        grafana=grafana,
-    )
+    async def server(self, request: Request) -> Response:
+        """One server: its diagnosis, time account and changes."""
+        exporter, name = self._exporter, request.query_params.get("target", "")
+        if (state := exporter.targets.states.get(name)) is None:
+            return HTMLResponse(missing_page(), 404)
+        return HTMLResponse(server_page(name, state, exporter.journal.recent(name), exporter.grafana))
 
 
 def create_app(exporter: ExporterApp, access: WriteAccess | None = None) -> Starlette:
@@ -381,7 +372,11 @@ def create_app(exporter: ExporterApp, access: WriteAccess | None = None) -> Star
         finally:
             await exporter.stop()
 
-    return Starlette(routes=_Handlers(exporter, access or WriteAccess()).routes(), lifespan=lifespan)
+    async def missing(_: Request, __: Exception) -> Response:
+        return HTMLResponse(missing_page(), 404)
+
+    routes = _Handlers(exporter, access or WriteAccess()).routes()
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: missing})
 
 
 def _log_problems(loaded: Loaded) -> None:

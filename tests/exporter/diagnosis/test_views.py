@@ -6,6 +6,7 @@ tests/exporter/readings/test_watch.py is about what scrapes export.
 import re
 import time
 from collections import defaultdict
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from ase_exporter.readings.samples import WINDOW, LabelValues, MetricSeries, Rea
 from ase_exporter.report.diagnosing import diagnose_window
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.top.frames import frame
-from ase_exporter.web.app import landing_page
+from ase_exporter.web.pages import landing_page, server_page
 
 # Of so many, the tool of MCP is asked, too: it asks Prometheus for much else.
 ASKED = 25
@@ -130,7 +131,7 @@ def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_the_landing_page_says_what_the_package_says_the_worst_first(number: int) -> None:
+def test_the_pages_say_what_the_package_says_the_worst_first(number: int) -> None:
     states = {}
     for seed in range(number):
         summary, state = ScrapeSummary(up=True, version="16.0 SP03"), TargetState()
@@ -138,11 +139,17 @@ def test_the_landing_page_says_what_the_package_says_the_worst_first(number: int
         states[f"server{seed}"] = state
     page = landing_page(states, changed={})
     rows = re.findall(
-        r'href="probe.target=(server\d+)">.*?<span class="\w+">([A-Z ]+)</span>', page, re.DOTALL
+        r'href="server.target=(server\d+)">.*?<span class="\w+">([A-Z ]+)</span>', page, re.DOTALL
     )
     assert dict(rows) == {name: each.diagnosis.word for name, each in states.items() if each.diagnosis}
     ranks = [states[name].rank for name, _ in rows]
     assert ranks == sorted(ranks, reverse=True)
+    for name, each in states.items():
+        page = unescape(server_page(name, each, []))
+        found = each.diagnosis
+        assert found and f'<p class="verdict {found.level}">{found.sentence}</p>' in page
+        assert [finding.sentence for finding in found.findings if finding.sentence not in page] == []
+        assert [unknown.reason for unknown in found.unknown if unknown.reason not in page] == []
 
 
 def test_a_scrape_of_a_part_says_whether_the_server_answers_and_nothing_else() -> None:

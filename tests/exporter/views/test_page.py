@@ -10,7 +10,7 @@ from ase_exporter.changes.change import Change, new_id
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.views import page as module
 from ase_exporter.views.page import polylines, render
-from ase_exporter.web.app import landing_page
+from ase_exporter.web.pages import landing_page, server_page
 
 TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))
 HOSTILE = '<script>alert("1")</script>' + "x" * 200
@@ -41,7 +41,14 @@ def landing() -> str:
     return landing_page(states, changed={HOSTILE: 1}, grafana=f"https://{HOSTILE}")
 
 
-@pytest.mark.parametrize("page", [changes_page, landing])
+def server() -> str:
+    """The page of a hostile server."""
+    summary = ScrapeSummary(up=True, version=HOSTILE)
+    change = Change(new_id(), HOSTILE, "option", HOSTILE, HOSTILE, HOSTILE, 0.0, 0.0)
+    return server_page(HOSTILE, TargetState(summary, at=0.0), [change], f"https://{HOSTILE}")
+
+
+@pytest.mark.parametrize("page", [changes_page, landing, server])
 def test_hostile_text_stays_text_and_a_phone_shows_all_of_it(page: Callable[[], str], tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(page(), encoding="utf-8")
@@ -50,6 +57,10 @@ def test_hostile_text_stays_text_and_a_phone_shows_all_of_it(page: Callable[[], 
         assert seen.page.locator("script").count() == 0
         assert HOSTILE in seen.page.locator("tbody").inner_text().replace("\n", "")
         assert seen.page.evaluate("document.documentElement.scrollWidth") == PHONE
+
+
+def test_a_server_that_was_not_scraped_says_so() -> None:
+    assert "It was not scraped yet" in server_page("ONE", TargetState(), [])
 
 
 def test_no_template_turns_escaping_off() -> None:

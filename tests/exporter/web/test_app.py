@@ -11,8 +11,9 @@ from tests.planted import UNUSED
 
 from ase_exporter import config
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
-from ase_exporter.web.app import ExporterApp, create_app, landing_page
+from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.loading import Loaded
+from ase_exporter.web.pages import landing_page
 from ase_exporter.web.write_access import WriteAccess
 
 
@@ -115,8 +116,18 @@ def test_a_bad_reload_keeps_the_old_configuration_and_says_so(client: TestClient
 def test_the_landing_page_names_each_target_and_its_state(client: TestClient) -> None:
     client.get("/probe?target=ONE")
     page = client.get("/").text
-    assert 'href="probe?target=ONE"' in page
+    assert 'href="server?target=ONE"' in page
     assert "refused the connection" in page
+    of_one = client.get("/server?target=ONE").text
+    assert "refused the connection" in of_one and 'href="probe?target=ONE"' in of_one
+
+
+def test_what_is_no_page_says_where_the_pages_are(client: TestClient) -> None:
+    for path in ("/server?target=THREE", "/server", "/nowhere"):
+        answer = client.get(path)
+        assert (
+            answer.status_code == 404 and 'href="./"' in answer.text and "/probe?target=NAME" in answer.text
+        )
 
 
 def test_each_server_leads_to_its_changes_and_dashboard() -> None:
