@@ -1,5 +1,6 @@
 """The shipped Alertmanager configuration is valid and routes by severity and team."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,30 @@ def amtool(*arguments: str | Path) -> str:
 @pytest.mark.parametrize("path", sorted(ALERTMANAGER.rglob("*.yml")), ids=lambda path: path.name)
 def test_every_configuration_is_accepted_by_amtool(path: Path) -> None:
     assert "SUCCESS" in amtool("check-config", path)
+
+
+@pytest.mark.parametrize("status", ["firing", "resolved"])
+@pytest.mark.parametrize(
+    "hostile", ["<!channel>", "<http://evil|ASE>", "@channel", "http://evil/", "[x](http://e)"]
+)
+def test_names_of_others_mention_nobody_and_are_no_links(tmp_path: Path, status: str, hostile: str) -> None:
+    texts = dict.fromkeys(("summary", "description", "dashboard_url"), f"ASE1: {hostile}")
+    alert = {"status": status, "labels": {"severity": "warning", "instance": hostile}, "annotations": texts}
+    (tmp_path / "data.json").write_text(
+        json.dumps({"status": status, "alerts": [alert], "commonLabels": {"instance": hostile}})
+    )
+    for template in ("ase.title", "ase.text"):
+        text = f'{{{{ template "{template}" . }}}}'
+        shown = amtool(
+            "template",
+            "render",
+            f"--template.glob={ALERTMANAGER}/templates/*.tmpl",
+            f"--template.text={text}",
+            f"--template.data={tmp_path / 'data.json'}",
+        )
+        lines = [line for line in shown.splitlines() if not line.startswith("  graph:")]
+        assert "<" not in shown and ">" not in shown
+        assert not any("@" in line or "://" in line for line in lines), shown
 
 
 @pytest.mark.parametrize(

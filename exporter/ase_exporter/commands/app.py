@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 import typer
 
-from ase_exporter.commands.options import refuse_password
+from ase_exporter.commands.options import refuse_credentials, refuse_password
 from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import UserError
 
@@ -140,6 +140,7 @@ def _duration_of(option: str) -> Callable[[str | float], float]:
 def run() -> int:
     """Run the command of sys.argv and return its exit code. Raises UserError if the command line is wrong."""
     refuse_password(sys.argv[1:])
+    refuse_credentials(sys.argv[1:])
     # The command line that a shell completes is in one of these variables, depending on the shell.
     completed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     app = build(COMMANDS.keys() & {*sys.argv[1:], *completed.split()})

@@ -2,13 +2,14 @@
 
 import getpass
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,6 +44,24 @@ def load_config(file: Path | None) -> Config:
     """The configuration from a file or, without one, from where it usually is. Raises UserError."""
     path = config_path(file)
     return config.load(path) if path else config.from_environment()
+
+
+# A login and its password before a host.
+_WITH_CREDENTIALS = re.compile(r"(?:[a-z][a-z0-9+.-]*://[^?#]*|[^/\s]*:[^/\s]*)@", re.IGNORECASE | re.DOTALL)
+_OF_ADDRESS = ("-S", "--target", "--server", "--url", "--prometheus")
+
+
+def refuse_credentials(arguments: Sequence[str]) -> None:
+    """Raises UserError, which does not repeat them, for credentials in an address, as `ps` would show them."""
+    for word, following in pairwise((*arguments, "")):
+        option = next((each for each in _OF_ADDRESS if word.startswith(each)), "")
+        if option and any(
+            map(_WITH_CREDENTIALS.match, (word.removeprefix(option).removeprefix("="), following))
+        ):
+            raise UserError(
+                f"{option}: a login or password in an address is shown by `ps`: expected -U for a server, and the"
+                " environment (ASE_EXPORTER_PROMETHEUS, ASE_EXPORTER_URL) or --user for a URL"
+            )
 
 
 def refuse_password(arguments: Sequence[str]) -> None:

@@ -3,7 +3,6 @@
 import re
 
 from ase_exporter.untrusted.entry import one_line
-from ase_exporter.untrusted.redaction import redact
 
 # Characters of a statement that are shown; what is behind them is not even looked at.
 MAX_STATEMENT = 2000
@@ -23,6 +22,20 @@ _PASSWORD = re.compile(
     r"(?i)(\b(?:password|passwd|passphrase|sp_password|sp_addlogin|sp_addexternlogin|identified\s+by)\b\s*)(?![\s=]*\?)\S.*\Z",
     re.DOTALL,
 )
+# With what a statement begins. None can be an argument without quotes.
+_VERBS = (
+    "select|insert|update|delete|merge|exec|execute|if|else|while|begin|end|return|declare|set|print|raiserror|waitfor|go"
+    "|commit|rollback|save|truncate|create|alter|drop|grant|revoke|use|dump|load|open|fetch|close|deallocate|checkpoint"
+    "|kill|shutdown|dbcc|readtext|writetext|lock|reorg|online|mount|unmount|quiesce|disk|with"
+)
+# The call of a procedure, which needs no EXEC at the begin of a batch, and its arguments, which end where the next
+# statement begins: words without quotes are strings, too.
+_CALL = re.compile(
+    rf"(?:\bexec(?:ute)?\s+(?:@\w+\s*=\s*)?|\A\s*(?!(?:{_VERBS})\b)(?=[^\W\d]))[^\s,;()=]+"
+    rf"(?P<given>.*?)(?=\b(?:{_VERBS})\b|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_GIVEN = re.compile(r"(?<![\w@#$])(?!(?:output|out|with|recompile|null|default)\b)[^\W\d]\w*", re.IGNORECASE)
 # A value behind a sign, an option of a command line that gives a password, and what looks like a key.
 _ASSIGNED = re.compile(r"[=:@].*|(?:^|\s)[-/]{1,2}p\S*.*", re.IGNORECASE | re.DOTALL)
 _KEY = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d])\w{16,}\b")
@@ -38,6 +51,9 @@ def without_literals(sql: str) -> str:
     """
     cut = len(sql) > MAX_STATEMENT
     text = _LITERAL.sub(_placeholder, sql[:MAX_STATEMENT])
+    text = _CALL.sub(
+        lambda call: call[0].removesuffix(call["given"]) + _GIVEN.sub(PLACEHOLDER, call["given"]), text
+    )
     text = _PASSWORD.sub(rf"\1{HIDDEN}", text)
     return one_line(" ".join(text.split())) + (f" {HIDDEN}" if cut else "")
 
@@ -49,11 +65,14 @@ def _placeholder(match: re.Match[str]) -> str:
 
 
 def program_name(text: str) -> str:
-    """The name of a program as one line, without arguments that may hold a password, at most MAX_PROGRAM characters."""
-    name = _SECRET.sub(HIDDEN, _KEY.sub(HIDDEN, _ASSIGNED.sub(HIDDEN, redact(text.strip()))))
+    """The name of a program as one line, without arguments that may hold a password, at most MAX_PROGRAM characters.
+
+    Remembered passwords are not taken out of names: who chooses a name would learn whether it is one.
+    """
+    name = _SECRET.sub(HIDDEN, _KEY.sub(HIDDEN, _ASSIGNED.sub(HIDDEN, text.strip())))
     return one_line(name)[:MAX_PROGRAM]
 
 
 def login_name(text: str) -> str:
     """The name of a login or a client's host as one line, without what may be a password that was typed into it."""
-    return one_line(_OF_NAME.sub(rf"\1{HIDDEN}", redact(text.strip())))
+    return one_line(_OF_NAME.sub(rf"\1{HIDDEN}", text.strip()))

@@ -48,7 +48,7 @@ GOOD = Change("0" * 16, "PROD", "option", "max memory", "1", "2", 1.7e9).json()
 def test_an_answer_of_another_form_is_one_line(run: Run, answer: str) -> None:
     with server(answer.encode()) as (address, _):
         for form in ("table", "json"):
-            ended = run("changes", "--url", f"http://u:pw@{address}", "--format", form)
+            ended = run("changes", "--format", form, ASE_EXPORTER_URL=f"http://u:pw@{address}")
             assert (ended.returncode, ended.stdout) == (2, "")
             assert ended.stderr == f"ase-exporter: --url http://{address}: not an answer of ase-exporter\n"
         with pytest.raises(UserError, match=r"--url: .*: not an answer of ase-exporter"):

@@ -6,6 +6,7 @@ import string
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -73,16 +74,15 @@ def reason_of(message: dict[str, Any]) -> str:
     return str(failed["error"])
 
 
-def test_malformed_calls_get_one_line_each() -> None:
+def test_malformed_calls_get_one_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(24)
     made = [malformed(dice, 100 + number) for number in range(CALLS)]
     said: Counter[str] = Counter()
-    url = f"http://dba:{SECRET}@127.0.0.1:1"
+    monkeypatch.setenv("ASE_EXPORTER_URL", f"http://dba:{SECRET}@127.0.0.1:1")
     body = json.dumps({"status": "error", "error": OF_OTHERS}).encode()
-    with (
-        prometheus(body) as (address, _),
-        frames("--prometheus", f"http://dba:{SECRET}@{address}", "--url", url) as server,
-    ):
+    with prometheus(body) as (address, _), monkeypatch.context() as environment, ExitStack() as stack:
+        environment.setenv("ASE_EXPORTER_PROMETHEUS", f"http://dba:{SECRET}@{address}")
+        server = stack.enter_context(frames())
         for line, number in made:
             server.send(line)
             answer = server.receive()

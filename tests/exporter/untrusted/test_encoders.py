@@ -134,7 +134,15 @@ def test_terminal_page_and_assistant() -> None:
         change = Change("0" * 16, "", "cache", shown, "1", "2", 0.0)
         chosen = {"target": "", "text": name, "since": ""}
         page = _Texts(
-            render("changes.html", title="x", changes=[change], chosen=chosen, host="host", targets=[name])
+            render(
+                "changes.html",
+                title="x",
+                changes=[change],
+                chosen=chosen,
+                host="host",
+                targets=[name],
+                zone="UTC",
+            )
         )
         assert not {"script", "img"} & set(page.tags)
         assert shown in page.text
