@@ -1,4 +1,4 @@
-"""What is usual on a server: the medians of what its diagnoses of the last day had, kept across restarts."""
+"""What is usual on a server at this hour: medians of what its diagnoses of the last day had, kept across restarts."""
 
 import logging
 from dataclasses import replace
@@ -18,9 +18,11 @@ from ase_exporter.untrusted.entry import load_json
 log = logging.getLogger(__name__)
 
 DIRECTORY = "usual"
-# Seconds: between two moments that are kept, for how long they are, and how old one is before it counts, so that
-# what began a few minutes ago is not usual yet.
-SPACING, KEPT, RECENT = 300.0, 86400.0, 900.0
+# Seconds: between two moments that are kept; what lies that close to the same time of the day before is of the same
+# kind of hour; for how long they are kept, and how old one is before it counts, so that what began a few minutes ago is
+# not usual yet.
+SPACING, DAY, ALIKE, RECENT = 300.0, 86400.0, 3600.0, 900.0
+KEPT = DAY + ALIKE
 # Moments without which nothing is called usual.
 MIN_MOMENTS = 6
 
@@ -60,10 +62,12 @@ class Usual:
         self._write()
 
     def baseline(self, at: float) -> Baseline:
-        """What was usual until a while before a Unix time."""
+        """What was usual at this hour of the day before a Unix time, else until a while before it."""
         if self._baseline is None:
-            known = [each.usual for each in self._moments if each.at <= at - RECENT]
-            self._baseline = typical(known, median) if len(known) >= MIN_MOMENTS else NO_BASELINE
+            known = [each for each in self._moments if each.at <= at - RECENT]
+            alike = [each for each in known if abs(at - DAY - each.at) <= ALIKE]
+            counts = [each.usual for each in (alike if len(alike) >= MIN_MOMENTS else known)]
+            self._baseline = typical(counts, median) if len(counts) >= MIN_MOMENTS else NO_BASELINE
         return self._baseline
 
     def _read(self) -> list[Moment]:

@@ -8,7 +8,7 @@ import pytest
 from tests.exporter.diagnosis.states import generated
 
 from ase_exporter.diagnosis.diagnose import NO_BASELINE, Diagnosis, diagnose
-from ase_exporter.diagnosis.usual import DIRECTORY, KEPT, MIN_MOMENTS, RECENT, SPACING, Usual
+from ase_exporter.diagnosis.usual import ALIKE, DAY, DIRECTORY, KEPT, MIN_MOMENTS, RECENT, SPACING, Usual
 
 BEGAN = 1.7e9
 
@@ -52,6 +52,17 @@ def test_moments_that_come_sooner_are_left_out_and_those_of_another_day_go() -> 
     began = last + KEPT
     last = filled(usual, [9.0] * MIN_MOMENTS, began)
     assert reads(usual, last + RECENT) == 9.0
+
+
+def test_the_same_hour_of_the_day_before_counts_where_it_is_known() -> None:
+    """A batch at night is usual at night. Each call notes a moment first: the usual is calculated anew then."""
+    usual = Usual("ONE", None)
+    a_night = round(2 * ALIKE / SPACING)
+    filled(usual, [900.0] * a_night)
+    last = filled(usual, [5.0] * round((DAY - 2 * ALIKE) / SPACING), BEGAN + a_night * SPACING)
+    assert reads(usual, last - ALIKE) == 5.0
+    filled(usual, [5.0], last + SPACING)
+    assert reads(usual, BEGAN + DAY + ALIKE) == 900.0
 
 
 def test_after_the_clock_went_back_it_begins_anew() -> None:
