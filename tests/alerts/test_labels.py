@@ -10,8 +10,8 @@ from tests.paths import DOCS
 
 from ase_exporter.catalogue import load_catalogue
 
-# Given by Prometheus, and on Cluster Edition by the exporter.
-ALWAYS = {"job", "instance", "instance_id", "__name__"}
+# Given by Prometheus, as `team` may be, and on Cluster Edition by the exporter.
+ALWAYS = {"job", "instance", "instance_id", "team", "__name__"}
 SELECTOR = re.compile(r"\b((?:ase|dbhost)_[a-z0-9_]+)\{([^}]*)\}")
 MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
 

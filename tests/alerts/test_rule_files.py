@@ -7,8 +7,8 @@ import pytest
 from alerts import write
 from tests.paths import REPOSITORY
 
-from ase_exporter.rules.definitions import DEFINITIONS, rule_files
-from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
+from ase_exporter.rules.definitions import DEFINITIONS, rule_files, with_hysteresis
+from ase_exporter.rules.parameters import DefinitionError, changed, parameters, ratios
 
 DIAGNOSIS = REPOSITORY / "exporter" / "ase_exporter" / "diagnosis"
 
@@ -35,6 +35,27 @@ def test_every_parameter_is_used() -> None:
 
 def test_every_ratio_is_a_parameter() -> None:
     assert parameters().keys() >= ratios()
+
+
+def test_settings_take_percentages() -> None:
+    assert changed(["data_cache=15%", "space.warning=0.8"]) == {
+        "spinlock.cache_warning": "0.15",
+        "space.warning": "0.8",
+    }
+
+
+def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
+    rules = {"expr": "a > ~space.warning~", "alert": "A", "severity": "warning"}
+    fires = 'ALERTS{alertname="A", alertstate="firing", severity="warning"}'
+    stays = f"(a > 0.85)\nand ignoring (alertname, alertstate, severity)\n{fires}"
+    assert with_hysteresis(rules, parameters()) == f"(a > 0.9)\nor\n{stays}"
+    for limit, left in (
+        ("> ~spinlock.critical~", "> 0.4"),
+        (">= ~locks.blocked_critical~", ">= 16"),
+        ("< ~cpu.throughput_share~", "< 0.9375"),
+    ):
+        assert f"({left})" in with_hysteresis(rules | {"stays": limit}, parameters())
+    assert with_hysteresis(rules | {"expr": "a > 1"}, parameters()) == "a > 1"
 
 
 def test_own_parameters_name_only_what_differs(tmp_path: Path) -> None:
@@ -75,6 +96,12 @@ def test_own_parameters_of_the_right_kind_are_taken(tmp_path: Path, text: str) -
         ("spinlock: {critical: -1}", "spinlock.critical: -1: expected a ratio from 0 to 1"),
         ("spinlock: {critical: lots}", "spinlock.critical: 'lots': expected a ratio from 0 to 1"),
         ("spinlock: {critical: true}", "spinlock.critical: True: expected a ratio from 0 to 1"),
+        ("space: {warning: 0.98}", "space.warning 0.98 is over space.critical 0.97"),
+        ("locks: {blocked_warning: 30}", "locks.blocked_warning 30 is over locks.blocked_critical 20"),
+        (
+            "spinlock: {descriptor_warning: 0.6}",
+            "spinlock.descriptor_warning 0.6 is over spinlock.critical 0.5",
+        ),
         ("device: {latency_seconds: -1}", "device.latency_seconds: -1: expected a number, 0 or more"),
         ("device: {latency_seconds: .nan}", "device.latency_seconds: nan: expected a number, 0 or more"),
         ("device: {latency_seconds: 3s}", "device.latency_seconds: '3s': expected a number, 0 or more"),

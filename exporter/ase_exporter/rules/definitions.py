@@ -2,11 +2,13 @@
 
 A definition names its alerts as Prometheus does, and says in `when` what the table of alerts shows and in `about` which
 label names its subject, if not `instance`; `<<group.name>>` inserts a parameter. Links to dashboard (that of the
-group, or of the alert itself) and runbook are filled in here, so that none is forgotten. Two things make every rule
+group, or of the alert itself) and runbook are filled in here, so that none is forgotten. This makes every rule
 proof against lost scrapes and against several exporters of one server:
 
 - An alert that names a series takes its last sample within `exporter.gap`, and of ase_up whether the server answered
   within it, unless the definition gives a window itself or says `exact: true`.
+- A limit `<<~group.name>>` has hysteresis: the alert fires over it, and stays until the value is clearly below it
+  (`fleet.left`). `stays` says otherwise when it stays.
 - on (...) and by (...) keep the labels of `fleet.labels`, which tell replicas, clusters and datacentres apart.
 """
 
@@ -17,10 +19,12 @@ from typing import Any
 
 from ase_exporter import assets
 from ase_exporter.rules.intervals import dump
-from ase_exporter.rules.parameters import DefinitionError, parameters
+from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
 
 DEFINITIONS = assets.directory("definitions")
-PLACEHOLDER = re.compile(r"<<([a-z0-9_.]+)>>")
+PLACEHOLDER = re.compile(r"<<~?([a-z0-9_.]+)>>")
+# A limit with hysteresis, after what compares with it.
+_LIMIT = re.compile(r"(?P<compares>[<>]=?)\s*~(?P<name>[a-z0-9_.]+)~")
 # A string, the labels after on, by, ignoring or without, or a series with what makes it more than an instant.
 _PARTS = re.compile(
     r'"[^"]*"'
@@ -50,7 +54,7 @@ def rule_file(definition: Path, values: Mapping[str, str]) -> str:
 
     def value(match: re.Match[str]) -> str:
         try:
-            return values[match[1]]
+            return f"~{match[1]}~" if match[0].startswith("<<~") and values[match[1]] else values[match[1]]
         except KeyError:
             raise DefinitionError(f"{definition.name}: no parameter {match[1]} in parameters.yaml") from None
 
@@ -59,6 +63,29 @@ def rule_file(definition: Path, values: Mapping[str, str]) -> str:
         dashboard = group.pop("dashboard", None)
         group["rules"] = [_rule(each, dashboard, values) for each in group["rules"]]
     return HEADER.format(name=definition.name) + dump(content)
+
+
+def with_hysteresis(rule: Mapping[str, Any], values: Mapping[str, str]) -> str:
+    """The expression of a rule: what makes it fire, or lets it stay while it fires already.
+
+    What it says of itself, ALERTS, is as it was when the rules were last evaluated.
+    """
+    enters = _LIMIT.sub(lambda match: f"{match['compares']} {values[match['name']]}", rule["expr"].strip())
+    stays = rule.get("stays", rule["expr"]).strip()
+    if not _LIMIT.search(stays):
+        return enters
+    stays = _LIMIT.sub(lambda match: f"{match['compares']} {_left(match, values):.6g}", stays)
+    fires = f'ALERTS{{alertname="{rule["alert"]}", alertstate="firing", severity="{rule["severity"]}"}}'
+    return f"({enters})\nor\n({stays})\nand ignoring (alertname, alertstate, severity)\n{fires}"
+
+
+def _left(match: re.Match[str], values: Mapping[str, str]) -> float:
+    """The value at which a state is left that was entered at a limit."""
+    limit, left = float(values[match["name"]]), float(values["fleet.left"])
+    if match["compares"].startswith("<"):
+        return limit / left
+    most_free = 1 - float(values["fleet.left_free"]) * (1 - limit)
+    return max(limit * left, most_free) if match["name"] in ratios() else limit * left
 
 
 def tolerant(expr: str, gap: str) -> str:
@@ -77,7 +104,7 @@ def tolerant(expr: str, gap: str) -> str:
 
 def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> dict[str, Any]:
     kept = values["fleet.labels"].replace(",", ", ")
-    expr = _KEPT.sub(rf"\1 (\2, {kept})", rule["expr"].strip())
+    expr = _KEPT.sub(rf"\1 (\2, {kept})", with_hysteresis(rule, values))
     if "record" in rule:
         return rule | {"expr": expr}
     if not rule.get("exact"):

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ def parameters(own: Path | None = None) -> dict[str, str]:
     """
     overrides = _read(own) if own else {}
     _check(str(own), overrides, _shipped())
+    _check_order(str(own), _shipped() | overrides)
     return {name: str(value) for name, value in (_shipped() | overrides).items()}
 
 
@@ -63,6 +65,7 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
         value = _value(text.strip(), shipped[full])
         _check("--set", {full: value}, shipped)
         overrides[full] = value
+    _check_order("--set", shipped | overrides)
     return {name: str(value) for name, value in overrides.items()}
 
 
@@ -79,15 +82,17 @@ def _full_name(name: str, shipped: Mapping[str, Any]) -> str:
     if len(candidates) == 1:
         return candidates[0]
     problem = f"one of {', '.join(candidates)}" if candidates else "a parameter of alerts/parameters.yaml"
-    raise DefinitionError(f"--set {name}: expected {problem}")
+    near = [] if candidates else get_close_matches(name, [*short, *shipped], cutoff=0.5)
+    raise DefinitionError(f"--set {name}: expected {problem}{', such as ' if near else ''}{', '.join(near)}")
 
 
 def _value(text: str, shipped: Any) -> Any:
-    """A number if the shipped value is one and the text too, else the text as it is."""
+    """A number if the shipped value is one and the text too, such as 0.15 or 15%, else the text as it is."""
     if isinstance(shipped, str):
         return text
     try:
-        number = float(text)
+        number = float(text.removesuffix("%"))
+        number = round(number / 100, 12) if text.endswith("%") else number
     except ValueError:
         return text
     return int(number) if number.is_integer() else number
@@ -99,6 +104,16 @@ def _check(where: str, overrides: Mapping[str, Any], shipped: Mapping[str, Any])
             raise DefinitionError(f"{where}: {name}: no such parameter; parameters.yaml lists all of them")
         if expected := _mismatch(name, value, shipped[name]):
             raise DefinitionError(f"{where}: {name}: {value!r}: expected {expected}")
+
+
+def _check_order(where: str, values: Mapping[str, Any]) -> None:
+    """Refuse a limit of a warning over that of the critical alert: both would fire at once, or the wrong one."""
+    for name in values:
+        critical = name.replace("warning", "critical")
+        if name.startswith("spinlock."):
+            critical = "spinlock.critical"
+        if name.endswith("warning") and critical in values and values[name] > values[critical]:
+            raise DefinitionError(f"{where}: {name} {values[name]} is over {critical} {values[critical]}")
 
 
 def _mismatch(name: str, value: Any, shipped: Any) -> str | None:
