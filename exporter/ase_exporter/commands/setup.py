@@ -24,11 +24,13 @@ from ase_exporter.checks.view import check_view
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
 from ase_exporter.commands.write import rule_texts, shipped_files
 from ase_exporter.config import Auth, Config, Target
+from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 from ase_exporter.views.terminal import print_view
 
 _SECONDS = 30.0
+_INTERVAL = 15.0
 _LOGIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,29}")
 _ETC = Path("/etc/ase-exporter")
 
@@ -38,7 +40,7 @@ def setup(
     user: str | None = None,
     password: bool = False,
     password_file: Path | None = None,
-    interval: float = 15.0,
+    interval: float | None = None,
     output: Path | None = None,
 ) -> None:
     name = target or os.environ.get("DSQUERY") or _ask("Server, or HOST:PORT")
@@ -58,7 +60,7 @@ def setup(
     print_view(check_view(report))
     print()
     addition = "" if is_known else _addition(server, auth.user, secret)
-    groups = _generated(folder, interval)
+    groups = _generated(folder, interval or _kept_interval(folder))
     if addition and not os.path.lexists(file):
         groups.insert(0, _Files(folder, {file.name: f"# From `ase-exporter setup`.\n{addition}"}))
         addition = ""
@@ -154,6 +156,15 @@ def _addition(target: Target, user: str, secret: Path) -> str:
         f"{key}:\n" + "".join(f"  {line}\n" for line in _yaml(value).splitlines())
         for key, value in (("targets", [settings]), ("auth", login))
     )
+
+
+def _kept_interval(folder: Path) -> float:
+    """The scrape interval that an earlier run, or an edit since, has set; else the usual one."""
+    try:
+        found = yaml.safe_load(read_text(folder / "prometheus.yml"))["global"]["scrape_interval"]
+        return parse_duration(str(found))
+    except (OSError, yaml.YAMLError, ValueError, LookupError, TypeError, RecursionError):
+        return _INTERVAL
 
 
 def _yaml(value: object) -> str:

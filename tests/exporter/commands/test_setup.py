@@ -182,6 +182,13 @@ def test_another_run_changes_no_file_that_is_there(
     after = files(out)
     assert {name: after[name] for name in before} == before
     assert after.keys() - before.keys() == {"prometheus.yml"}
+    # The interval that was set before is kept.
+    scraping = (out / "prometheus.yml").read_text().replace("15s", "60s")
+    (out / "prometheus.yml").write_text(scraping)
+    again = run(*words, "-S", "PROD1", **environment)
+    assert f"{out}/rules: unchanged\n" in again.stdout
+    assert f"{out}/prometheus.yml: unchanged\n" in again.stdout
+    assert (out / "prometheus.yml").read_text() == scraping
 
 
 def test_lines_for_another_server_are_printed(
