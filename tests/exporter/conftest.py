@@ -12,6 +12,7 @@ from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ScriptedBackend
 
 from ase_exporter import cli
+from ase_exporter.ase.login_ledger import process_ledger
 from ase_simulator.faults import Faults
 from ase_simulator.server import Listener
 
@@ -35,6 +36,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
             os.umask(umask)
 
     def in_process(*arguments: str, **environment: str) -> Ended:
+        # A new process knows of refusals what the file says.
+        process_ledger.cache_clear()
         monkeypatch.setattr(sys, "argv", ["ase-exporter", *arguments])
         monkeypatch.setattr("os.execv", execute)
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
