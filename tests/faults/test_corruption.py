@@ -1,6 +1,7 @@
 """A server's answers corrupted on their way, through the real driver in a real exporter."""
 
 import asyncio
+import contextlib
 import gzip
 import math
 import random
@@ -116,7 +117,12 @@ class Fuzzed:
 
 async def restarts(scraper: Scraper) -> float:
     """How often the process that serves died so far."""
-    text = gzip.decompress(await scraper.get("/metrics", PATIENT)).decode()
+    body = b""
+    while not body:
+        # It may die while it answers; the next one answers soon.
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            body = await scraper.get("/metrics", PATIENT)
+    text = gzip.decompress(body).decode()
     return next(
         sample.value
         for family in text_string_to_metric_families(text)
