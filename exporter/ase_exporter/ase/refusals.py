@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from io import FileIO
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -158,12 +158,18 @@ def _one_spelling(host: str) -> str:
     except ValueError:
         return host.rstrip(".").lower()
     address = getattr(address, "ipv4_mapped", None) or address
+    return _LOOPBACK if _is_here(address) else str(address)
+
+
+def _is_here(address: IPv4Address | IPv6Address) -> bool:
+    """Whether it is an address of this machine: only those can be bound."""
+    if address.is_loopback or address.is_unspecified:
+        return True
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
-    # Only addresses of this machine can be bound.
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.bind((str(address), 0))
-        return _LOOPBACK
-    return str(address)
+        return True
+    return False
 
 
 def _key(account: Account) -> str:

@@ -17,6 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock
 
+from ase_exporter.ase import refusals
 from ase_exporter.ase.login_ledger import Attempt, LoginLedger, NotAllowedError, Outcome
 from ase_exporter.ase.refusals import FILE, MAX_REFUSALS, WINDOW, Account, Refusals, shared_directories
 from ase_exporter.ase.timing import TIMING
@@ -33,8 +34,10 @@ REFUSED: tuple[Outcome, ...] = ("refused", "dropped", "unknown")
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+def machine_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts follow each other at once, and the machine has no addresses but those of loopback."""
     monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+    monkeypatch.setattr(refusals, "_is_here", lambda address: address.is_loopback)
 
 
 STEPS = st.one_of(

@@ -14,6 +14,7 @@ from ase_exporter.ase import connection as connection_module
 from ase_exporter.ase import resolver as resolver_module
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.ase.database_error import DatabaseError
+from ase_exporter.ase.refusals import Account
 from ase_exporter.ase.resolver import MAX_LOOKUPS, Resolver
 
 HOST = "db7.corp.example"
@@ -164,3 +165,11 @@ def test_an_address_is_not_looked_up(name_servers: NameServers) -> None:
     name_servers.answering.clear()
     assert [resolver.addresses(host, 60.0) for host in ("10.1.2.3", "::1")] == [["10.1.2.3"], ["::1"]]
     assert name_servers.asked == []
+
+
+def test_one_server_has_one_account_however_its_address_is_written() -> None:
+    here = ("127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "0.0.0.0")
+    assert {Account.of(each, 5000, "monitor").host for each in here} == {"127.0.0.1"}
+    elsewhere = ("192.0.2.1", "::ffff:192.0.2.1")
+    assert {Account.of(each, 5000, "monitor").host for each in elsewhere} == {"192.0.2.1"}
+    assert Account.of("Prod1.Example.", 5000, "Monitor ") == ("prod1.example", 5000, "monitor")
