@@ -380,7 +380,10 @@ FAULTS: dict[str, dict[str, object]] = {
     "takes every server for the same": {"ase_exporter.metrics.counters.change": lambda *_: ""},
     "takes every name for another row": {f"{__name__}.READ": nameless(READ)},
     "takes what is back in a sum for growth": {"ase_exporter.metrics.counters.DIP_LASTS": -1.0},
-    "tries every login": {"ase_exporter.ase.login_ledger._Backoff.forbids": lambda *_: ""},
+    "tries every login": {
+        "ase_exporter.ase.login_ledger._Backoff.forbids": lambda *_: "",
+        "ase_exporter.ase.login_ledger.MAX_REFUSALS": 1_000,
+    },
     "takes every login for the same": {"ase_exporter.ase.login.Account": lambda *_: Account("any", 1, "any")},
 }
 

@@ -43,7 +43,7 @@ class ServeOptions:
         try:
             given: dict[str, Any] = json.loads(arguments[1])
             paths = {name: Path(given[name]) for name in _PATHS if given[name]}
-            return cls(**(given | paths))
+            return cls(**(given | paths | {"hosts": tuple(given["hosts"])}))
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             raise UserError(f"{WORD}: expected the options that `ase-exporter serve` passes on") from None
 
