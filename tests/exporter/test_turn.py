@@ -6,11 +6,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
+from tests.programs import eventually
 
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.driver_socket import DriverSocket
 from ase_exporter.ase.watchdog import CallBounds, Watchdog
-from ase_exporter.turn import TURN
+from ase_exporter.turn import TURN, Turn
 
 
 def call() -> CallBounds:
@@ -54,3 +55,23 @@ def test_an_error_ends_the_turn() -> None:
     with pytest.raises(KeyError), TURN.held(), TURN.given_up():
         raise KeyError
     assert not TURN.is_mine
+
+
+def test_who_goes_on_comes_before_who_begins_and_of_those_the_last() -> None:
+    turn, order = Turn(), list[str]()
+    turn.take()
+    threads = []
+    for name in ("begins 1", "goes on 1", "begins 2", "goes on 2"):
+
+        def run(name: str = name) -> None:
+            turn.take(begins=name.startswith("begins"))
+            order.append(name)
+            turn.end(threading.get_ident())
+
+        threads.append(threading.Thread(target=run))
+        threads[-1].start()
+        eventually(f"{name} waits", lambda: len(turn._waiting) == len(threads))
+    turn.end(threading.get_ident())
+    for thread in threads:
+        thread.join(60)
+    assert order == ["goes on 1", "goes on 2", "begins 2", "begins 1"]

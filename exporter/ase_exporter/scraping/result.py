@@ -144,6 +144,12 @@ class ScrapeResult:
         self._started = self.clock.monotonic()
 
     @property
+    def is_late(self) -> bool:
+        """Whether most of its time has passed."""
+        now = self.clock.monotonic()
+        return now - self._started > self.deadline - now
+
+    @property
     def failed(self) -> set[str]:
         """Collectors whose last reading failed."""
         return {name for name, each in self.outcomes.items() if each.reason not in ("", "unreadable")}

@@ -143,6 +143,9 @@ class TargetScraper:
             self._fail_unexpectedly(result)
 
     def _read(self, result: ScrapeResult) -> None:
+        if self._connection is None and result.is_late:
+            # A login that our own deadline cuts off counts as one that may have been refused.
+            raise DatabaseError("deadline", "the exporter was too busy to log in in time", usable=True)
         connection = self._ensure_connection(result)
         self._ensure_plan(result, connection)
         self._collector.read(result, connection)

@@ -97,6 +97,8 @@ def run(
     _allow_many_descriptors()
     # A full collection would look at all that has been loaded, which lives as long as the process, for 50 ms.
     gc.freeze()
+    # What a scrape makes lives until the next one: a tenth of the CPU would look for garbage in it.
+    gc.set_threshold(20_000, 20, 50)
     _limit_memory(len(loaded.config.targets))
     sys.setswitchinterval(SWITCH_INTERVAL)
     threading.Thread(target=_end_with, args=(legacy.parent,), daemon=True).start()
