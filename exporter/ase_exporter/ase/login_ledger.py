@@ -25,7 +25,6 @@ from ase_exporter.ase.refusals import Account as Account
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.regular_files import read_text, write_bytes
-from ase_exporter.turn import TURN
 
 log = logging.getLogger(__name__)
 
@@ -262,8 +261,7 @@ class LoginLedger:
         while not self._refusals.hold(accounts):
             if self._clock.monotonic() >= deadline:
                 raise NotAllowedError(BUSY, is_busy=True)
-            with TURN.given_up():
-                time.sleep(_POLL)
+            time.sleep(_POLL)
         refused, seconds = self._refusals.count(accounts)
         if refused >= MAX_REFUSALS and not self.once_more:
             self._refusals.release(accounts)

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.turn import TURN
 from ase_exporter.untrusted.entry import load_json
 
 log = logging.getLogger(__name__)
@@ -118,7 +117,7 @@ class Refusals:
     def _update(self, change: Callable[[_Refused], None]) -> _Refused:
         """Change what is known here and in each file; returns all of it."""
         found: _Refused = {}
-        with TURN.given_up(), self._lock:
+        with self._lock:
             now = self._clock.time()
             self._refused = _recent(self._refused, now)
             change(self._refused)

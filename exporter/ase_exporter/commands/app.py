@@ -175,7 +175,6 @@ def _every_command(
         bool,
         typer.Option(
             "--version",
-            metavar="",
             help="Print the version and exit.",
             callback=_print_version,
             is_eager=True,
