@@ -37,8 +37,8 @@ KEEP_ALIVE = 75
 # A TLS handshake takes 256 KiB, and asyncio waits a minute for it.
 MAX_DESCRIPTORS = 8192
 HEARTBEAT_INTERVAL = 1.0
-# pyodbc releases the GIL at every row; with the default of 5 ms, one thread that renders text would slow the fetch of
-# another a hundredfold.
+# Beside the thread that has the turn, the event loop and the watchdog want the GIL. With the default of 5 ms, each of
+# their steps would wait for so long.
 SWITCH_INTERVAL = 0.0005
 STUCK_STATUS = 3
 # The memory limit of the process in bytes, and what each target adds: a thread's stack, of which little is ever used,
