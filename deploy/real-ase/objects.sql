@@ -6,8 +6,6 @@ if object_id('tempdb..exporter_history') is not null drop table tempdb..exporter
 go
 create table tempdb..exporter_accounts (id int not null, branch int not null, balance int not null, filler char(200) not null)
 go
-create unique index exporter_accounts_id on tempdb..exporter_accounts (id)
-go
 create table tempdb..exporter_history (account int not null, amount int not null, at datetime not null)
 go
 declare @i int

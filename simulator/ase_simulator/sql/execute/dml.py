@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE and INDEX, DROP TABLE and SELECT INTO."""
+"""INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, DROP TABLE and SELECT INTO."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, run_query
 from ase_simulator.sql.execute.target import (
     TargetTable,
-    add_index,
     client_table,
     create_table,
     drop_table,
@@ -31,7 +30,6 @@ _VARYING: dict[TypeName, TypeName] = {
 
 _DDL: dict[type[ast.Statement], str] = {
     ast.CreateTable: "CREATE TABLE",
-    ast.CreateIndex: "CREATE INDEX",
     ast.DropTable: "DROP TABLE",
 }
 
@@ -145,7 +143,7 @@ def _fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
 
 
 async def define(session: Context, statement: ast.Statement) -> None:
-    """Runs CREATE of tables and indexes, TRUNCATE TABLE and DROP TABLE; raises SqlError 2762 in a transaction."""
+    """Runs CREATE TABLE, TRUNCATE TABLE and DROP TABLE; raises SqlError 2762 in a transaction."""
     if session.trancount and not session.frame.system and not isinstance(statement, ast.Truncate):
         raise SqlError(2762, _DDL[type(statement)], session.database)
     match statement:
@@ -159,9 +157,6 @@ async def define(session: Context, statement: ast.Statement) -> None:
             ]
             not_null = frozenset(column.name for column in statement.columns if not column.nullable)
             await unlocked(lambda: create_table(session, *split_name(statement.table), columns, not_null))
-        case ast.CreateIndex():
-            table = _target(session, statement.table).table
-            await unlocked(lambda: add_index(session, table, statement.index))
         case ast.DropTable():
             for tokens in statement.tables:
                 await _drop(session, *split_name(tokens))

@@ -32,7 +32,7 @@ _CHAINING = (ast.Insert, ast.Update, ast.Delete)
 # Errors after which the rest of a batch runs. No manual lists them: here they are those of single values, keys, locks,
 # procedures and roles, as opposed to names that are not known and syntax.
 _ENDS_ONLY_STATEMENT = frozenset({
-    201, 233, 241, 515, 911, 916, 2601, 2812, 3701, 8144, 8145, 10353, 11039, 12205, 17231,
+    201, 233, 241, 515, 911, 916, 2812, 3701, 8144, 8145, 10353, 11039, 12205, 17231,
 })  # fmt: skip
 
 
@@ -331,7 +331,7 @@ _HANDLERS: dict[type[ast.Statement], Callable[[Interpreter, Any], Answer]] = {
     ast.Command: Interpreter._command,
     ast.Execute: Interpreter._execute,
     **dict.fromkeys((ast.Insert, ast.Update, ast.Delete), Interpreter._change),
-    **dict.fromkeys((ast.Truncate, ast.CreateTable, ast.CreateIndex, ast.DropTable), Interpreter._define),
+    **dict.fromkeys((ast.Truncate, ast.CreateTable, ast.DropTable), Interpreter._define),
     ast.If: Interpreter._if,
     ast.While: Interpreter._while,
     ast.Block: Interpreter._block,

@@ -1,7 +1,6 @@
-"""Tables that INSERT, UPDATE and DELETE change; how tables and indexes are made and dropped."""
+"""Tables that INSERT, UPDATE and DELETE change; how tables are made and dropped."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -10,8 +9,6 @@ from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.state.engine import LOCKED
 from ase_simulator.sql.state.tables import ClientTable, definition
-from ase_simulator.sql.syntax.statements import Index
-from ase_simulator.sql.types.rules import STRINGS
 from ase_simulator.sql.types.values import EngineValue
 
 T = TypeVar("T")
@@ -40,7 +37,7 @@ def client_table(session: Context, database: str, name: str) -> ClientTable:
 class TargetTable:
     """A table that a statement changes; rows are identified by the engine's row numbers.
 
-    Each change is done as a whole or not at all, by a savepoint of the engine, and is undone by a rollback.
+    A rollback undoes each change.
     """
 
     def __init__(self, session: Context, table: ClientTable) -> None:
@@ -81,7 +78,8 @@ class TargetTable:
         numbers = range(first, self.table.next_row)
         await self.lock(numbers)
         numbered = [[number, *row] for number, row in zip(numbers, rows, strict=True)]
-        self._change("insert", len(rows), lambda: self._put(numbered))
+        self._put(numbered)
+        self.table.changed["insert"] += len(rows)
         self.session.transactions.record(lambda: self._remove(numbers))
 
     def update(self, places: Sequence[int], rows: Sequence[Sequence[EngineValue]]) -> None:
@@ -94,17 +92,18 @@ class TargetTable:
                 new[row[0]][place + 1] = value
 
         def put(values: Sequence[Sequence[EngineValue]]) -> None:
-            # A key may pass through the value of another row: all are taken away first.
             self._remove(numbers)
             self._put(values)
 
-        self._change("update", len(rows), lambda: put(list(new.values())))
+        put(list(new.values()))
+        self.table.changed["update"] += len(rows)
         self.session.transactions.record(lambda: put(before))
 
     def delete(self, numbers: Sequence[EngineValue]) -> None:
         """Removes rows by the engine's row numbers."""
         before = self._rows(numbers)
-        self._change("delete", len(before), lambda: self._remove(numbers))
+        self._remove(numbers)
+        self.table.changed["delete"] += len(before)
         self.session.transactions.record(lambda: self._put(before))
 
     def truncate(self) -> None:
@@ -113,15 +112,10 @@ class TargetTable:
 
     def place(self, column: str) -> int:
         """The index of a column; raises SqlError 207."""
-        return place_of(self.table, column)
-
-    def _change(self, kind: str, count: int, run: Callable[[], None]) -> None:
-        with self.session.engine.atomic():
-            try:
-                run()
-            except SqlError as error:
-                raise self._explained(error) from None
-        self.table.changed[kind] += count
+        for place, (name, _) in enumerate(self.columns):
+            if name == column:
+                return place
+        raise SqlError(207, column)
 
     def _read(self, sql: str) -> list[tuple[EngineValue, ...]]:
         return list(self.session.engine.run(sql.format(self.table.handle)))
@@ -140,23 +134,6 @@ class TargetTable:
         names = ", ".join(["rowid", *(f"c{place}" for place in range(len(self.columns)))])
         marks = ", ".join("?" * (len(self.columns) + 1))
         self.session.engine.change(f"INSERT INTO {self.table.handle} ({names}) VALUES ({marks})", rows)
-
-    def _explained(self, error: SqlError) -> SqlError:
-        """ASE's message for a duplicate key that the engine found."""
-        names = re.findall(r"UNIQUE constraint failed: index '([^']+)'", error.detail)
-        key = next(
-            (each for each in self.table.indexes if names == [_name(self.table, each).rpartition(".")[2]]),
-            None,
-        )
-        return SqlError(2601, self.table.name, key.name) if key else error
-
-
-def place_of(table: ClientTable, column: str) -> int:
-    """The index of a column; raises SqlError 207."""
-    for place, (name, _) in enumerate(table.columns):
-        if name == column:
-            return place
-    raise SqlError(207, column)
 
 
 def create_table(
@@ -196,29 +173,6 @@ def create_table(
     else:
         shared.permanent.by_name[database, name] = made
     return made
-
-
-def add_index(session: Context, table: ClientTable, index: Index) -> None:
-    """Adds an index; raises SqlError 207, 1913 or, for a unique one, 1505 if two rows are alike."""
-    if any(each.name == index.name for each in table.indexes):
-        raise SqlError(1913, table.name, index.name)
-    keys = []
-    for column in index.columns:
-        place = place_of(table, column)
-        collation = " COLLATE RTRIM" if table.columns[place][1].name in STRINGS else ""
-        keys.append(f"ifnull(c{place}, x'00'){collation}")
-    if index.unique:
-        on = table.handle.rpartition(".")[2]
-        try:
-            session.engine.run(f"CREATE UNIQUE INDEX {_name(table, index)} ON {on} ({', '.join(keys)})")
-        except SqlError as error:
-            raise SqlError(1505) if "UNIQUE" in error.detail else error from None
-    table.indexes.append(index)
-
-
-def _name(table: ClientTable, index: Index) -> str:
-    """The engine's name of a unique index, with its schema."""
-    return f"{table.handle}_{re.sub(r'[^A-Za-z0-9]', '_', index.name)}"
 
 
 def drop_table(session: Context, database: str, name: str) -> None:

@@ -181,8 +181,6 @@ class EmbeddedEngine:
             return SqlError(3606)
         if "sub-select returns" in str(problem):
             return SqlError(121)
-        if isinstance(problem, sqlite3.IntegrityError):
-            return SqlError(2601, "", "", detail=str(problem))
         if LOCKED in str(problem):
             return SqlError(225, "", detail=LOCKED)
         # "interrupted" is no fault: the session is being closed.

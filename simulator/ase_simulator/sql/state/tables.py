@@ -1,11 +1,10 @@
 """Tables that clients create: temporary ones of a session, and permanent ones that all sessions share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
-from ase_simulator.sql.syntax.statements import Index
 
 _FIRST_NUMBER = 800_000_000
 
@@ -22,7 +21,6 @@ class ClientTable:
     table: TableDefinition
     handle: str
     number: int
-    indexes: list[Index] = field(default_factory=list)
     temporary: bool = False
     level: int = 0
     hidden: "ClientTable | None" = None
@@ -41,13 +39,6 @@ class ClientTable:
     @property
     def not_null(self) -> frozenset[str]:
         return frozenset(column.name for column in self.table.columns if not column.nullable)
-
-    def numbered_indexes(self) -> Iterator[tuple[int, Index]]:
-        """Its indexes by indid: 1 is the clustered one."""
-        first = next((each for each in self.indexes if each.clustered), None)
-        if first is not None:
-            yield 1, first
-        yield from enumerate((each for each in self.indexes if each is not first), 2)
 
 
 def definition(

@@ -307,19 +307,6 @@ class Parser(TokenStream):
                 self._at += 1
             return ast.NotSimulated(line, what)
         self._at = before
-        unique = self._take("unique")
-        clustered = self._take("clustered")
-        self._take("nonclustered")
-        if self._take("index"):
-            name = self._identifier()
-            self._expect("on")
-            table = self._table_name()
-            columns = self._key()
-            for token in self._until_statement(allow_empty=True):
-                if token.is_word("ignore_dup_key", "ignore_dup_row"):
-                    raise NotSimulatedError(token.text.lower())
-            return ast.CreateIndex(line, table, ast.Index(name, columns, unique, clustered))
-        self._at = before
         self._until_statement()
         return ast.Command(line, self._tokens[start : self._at])
 
@@ -352,17 +339,6 @@ class Parser(TokenStream):
         if not self._done and self._peek.kind is Kind.WORD:
             raise NotSimulatedError(f"columns with {self._peek.text.upper()}")
         return ast.ColumnSpec(name, type_, nullable)
-
-    def _key(self) -> list[str]:
-        """The columns of an index in brackets, with or without their order."""
-        if not self._take_operator("("):
-            raise self._error(self._peek_or_error())
-        tokens = self._inside_brackets()
-        if any(token.is_operator("(") for token in tokens):
-            raise NotSimulatedError("indexes on functions")
-        return [
-            token.text for token in tokens if not token.is_operator(",") and not token.is_word("asc", "desc")
-        ]
 
     def _drop(self, line: int) -> ast.Statement:
         kind = self._identifier()

@@ -78,24 +78,6 @@ class CreateTable(Statement):
     columns: Sequence[ColumnSpec]
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
-    """An index on columns; unique: no two rows have the same values in them."""
-
-    name: str
-    columns: Sequence[str]
-    unique: bool
-    clustered: bool
-
-
-@dataclass(slots=True)
-class CreateIndex(Statement):
-    """CREATE [UNIQUE] [CLUSTERED] INDEX."""
-
-    table: Tokens
-    index: Index
-
-
 @dataclass(slots=True)
 class Truncate(Statement):
     """TRUNCATE TABLE."""
