@@ -5,7 +5,8 @@ from pathlib import Path
 from ase_exporter import logs
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.view import advice_view
-from ase_exporter.commands.options import choose_target, load_config, progress_bar
+from ase_exporter.commands.options import choose_target, load_config
+from ase_exporter.commands.progress import progress_bar
 from ase_exporter.top.feed import gather
 from ase_exporter.views.terminal import print_view
 

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from ase_exporter.commands.options import progress_bar, require, write_output
+from ase_exporter.commands.options import require, write_output
+from ase_exporter.commands.progress import progress_bar
 from ase_exporter.errors import UserError
 from ase_exporter.views import terminal
 from ase_exporter.views.page import page

@@ -13,14 +13,11 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-from rich.progress import Progress
-
 from ase_exporter import config
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.config.interfaces import UnknownServerError
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.regular_files import create
-from ase_exporter.untrusted.terminal import PlainConsole
 
 T = TypeVar("T")
 # Targets that an error names.
@@ -189,9 +186,3 @@ def write_output(path: Path, data: str | bytes) -> None:
             file.write(data.encode() if isinstance(data, str) else data)
     except OSError as error:
         raise UserError(f"--output {path}: {error.strerror}") from error
-
-
-def progress_bar() -> Progress:
-    """A progress bar on stderr, if that is a terminal; it is removed at the end."""
-    console = PlainConsole(stderr=True)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)

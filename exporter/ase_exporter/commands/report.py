@@ -4,7 +4,8 @@ import time
 from pathlib import Path
 
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import progress_bar, require, write_output
+from ase_exporter.commands.options import require, write_output
+from ase_exporter.commands.progress import progress_bar
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
 from ase_exporter.top.recording_report import recording_view

@@ -9,7 +9,8 @@ from typing import Literal
 
 import typer
 
-from ase_exporter.commands.options import choose_target, load_config, progress_bar, write_output
+from ase_exporter.commands.options import choose_target, load_config, write_output
+from ase_exporter.commands.progress import progress_bar
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
