@@ -46,6 +46,10 @@ def session(statement: bytes) -> bytes:
     return _SPID if b"@@spid" in statement else DONE
 
 
+class Last(bytes):
+    """An answer after which the server ends the connection."""
+
+
 def closing(_: bytes) -> bytes:
     """Ends the connection at the first statement."""
     return b""
@@ -106,6 +110,8 @@ class LoginServer:
                 connection.sendall(self.reply)
                 while (talk := self.talk) and (heard := connection.recv(4096)) and (said := talk(heard)):
                     connection.sendall(said)
+                    if isinstance(said, Last):
+                        break
         self._note(login=False)
 
     def _note(self, *, login: bool) -> None:

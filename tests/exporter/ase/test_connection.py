@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pyodbc
 import pytest
-from tests.faults.login_server import ACCEPTED, login_server, message, session
+from tests.faults.login_server import ACCEPTED, Last, login_server, message, session
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers
 
@@ -284,10 +284,13 @@ FLOOD = MESSAGES * 70
 
 
 def flooded(begin: bytes) -> list[DatabaseError]:
-    """What a query raises if the server answers with these tokens, and then with messages without end."""
+    """What a query raises if the server answers with these tokens, and then with messages without end.
+
+    The driver may take all of them for one value, before anybody counts: then it waits for more, which never comes.
+    """
 
     def talk(statement: bytes) -> bytes:
-        return (reply(begin) if begin else b"") + FLOOD if b"flood" in statement else session(statement)
+        return Last((reply(begin) if begin else b"") + FLOOD) if b"flood" in statement else session(statement)
 
     caught: list[DatabaseError] = []
     with login_server(ACCEPTED, talk) as server:
