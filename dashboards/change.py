@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from dashboards import change_windows, common, thresholds
 from dashboards.layout import choice, dashboard
-from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_name, steps
+from dashboards.panels import Panel, Row, Stat, TimeSeries, by_name, steps
 from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
+from dashboards.tables import Column, Table, labels
 
 WINDOWS = {"10s": 10, "20s": 20, "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "1h": 3600}
 
@@ -204,10 +205,10 @@ CHANGE: Json = {
 PANELS: list[Panel] = [
     Stat(
         title="Time of the change",
-        description="When the chosen change was made, as far as known: without an audit trail this is when the "
-        "exporter detected it. Source: ase_change_timestamp_seconds.",
+        description="When the chosen change was made, as far as known: without an audit trail this is when "
+        "the exporter detected it.",
         unit="dateTimeAsIso",
-        queries=[now("(vector($change) > 0) * 1000")],
+        queries=now("(vector($change) > 0) * 1000"),
         base="text",
         empty=NO_CHANGE,
         blank="choose a change",
@@ -216,15 +217,13 @@ PANELS: list[Panel] = [
     Table(
         title="All changes between before and after",
         description="The chosen change, and all others that follow each other within the settling time: the "
-        "comparison shows their combined effect. Source: ase_change_timestamp_seconds.",
-        queries=[
-            rows("(last_over_time(ase_change_timestamp_seconds{$selector}[1h]) > $before_to) <= $after_from"),
-        ],
+        "comparison shows their combined effect.",
+        queries=rows(
+            "(last_over_time(ase_change_timestamp_seconds{$selector}[1h]) > $before_to) <= $after_from"
+        ),
         columns=[
             Column(name="kind", title="Kind", width=110),
-            Column(name="name", title="What"),
-            Column(name="from", title="From"),
-            Column(name="to", title="To"),
+            *labels(name="What", from_="From", to="To"),
         ],
         empty=NO_CHANGE,
         width=20,
@@ -274,18 +273,15 @@ PANELS: list[Panel] = [
         ' / ignoring (class) group_left sum (rate(ase_wait_seconds_total{$selector,class!~"waiting for '
         'internal system event|waiting for input from the network"}$w))',
         "down",
-        common.NO_WAITS,
+        "Not collected (yet): the collector waits, `wait event timing` or `enable monitoring` is off",
     ),
     Table(
         title="Verdicts of the exporter on these changes, at equal load",
-        description="Significant differences found by the exporter at equal load (`ase-exporter compare`), as a "
-        "share of before; needs `changes: verdicts:` in the configuration. Source: "
-        "ase_change_effect_ratio.",
-        queries=[rows("last_over_time(ase_change_effect_ratio{$selector}[1h])")],
+        description="Significant differences found by the exporter at equal load (`ase-exporter compare`), "
+        "as a share of before; needs `changes: verdicts:` in the configuration.",
+        queries=rows("last_over_time(ase_change_effect_ratio{$selector}[1h])"),
         columns=[
-            Column(name="name", title="Change"),
-            Column(name="measure", title="Measure"),
-            Column(name="row", title="Of"),
+            *labels(name="Change", measure="Measure", row="Of"),
             Column(name="Value", title="Difference", unit="percentunit", decimals=1),
             Column(
                 name="verdict",
@@ -297,15 +293,15 @@ PANELS: list[Panel] = [
         height=7,
     ),
     Row("Over time, with a mark for every change"),
-    common.throughput_per_cpu(),
-    common.cpu_busy(),
-    common.cache_contention(),
+    common.THROUGHPUT_PER_CPU,
+    common.CPU_BUSY,
+    common.CACHE_CONTENTION,
     TimeSeries(
         title="Instructions per cycle of the machine (good: up)",
+        unit="short",
         description="For huge-page changes: instructions completed per CPU cycle. More on the dashboard Huge "
         "pages and TLB. Source: perf stat.",
-        unit="short",
-        queries=[Query("dbhost:instructions_per_cycle:ratio_rate1m{$machine}", "{{instance}}")],
+        queries=Query("dbhost:instructions_per_cycle:ratio_rate1m{$machine}"),
         empty="Not counted: no machine's exporter runs perf (host: collectors: perf)",
     ),
 ]

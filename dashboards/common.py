@@ -1,20 +1,10 @@
 """Panels shared by several dashboards, and texts for missing data."""
 
 from dashboards import thresholds
-from dashboards.panels import NEUTRAL, NOT_COLLECTED, Column, Stat, Table, TimeSeries, by_name
-from dashboards.queries import Query, now, rows
+from dashboards.panels import NEUTRAL, NOT_COLLECTED, Stat, TimeSeries, by_name
+from dashboards.queries import Query, now, per, rows
+from dashboards.tables import Column, Table, labels
 
-NO_SERVER = "Not collected: no such server is scraped"
-NO_COLLECTOR = "Not collected (yet): the collector is off, or no such server is scraped"
-NO_MONITORING = "Not collected (yet): the collector is off, or mon_role or enable monitoring is missing"
-NO_SPINLOCKS = (
-    "Not collected (yet): enable spinlock monitoring or the collector is off, or ASE is older than 15.7 ESD#2"
-)
-NO_THREADS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
-NO_WAITS = "Not collected (yet): the collector, wait event timing or enable monitoring is off, or no mon_role"
-NO_SPACE = "Not collected (yet): the collector is off, or the login may not read sysusages"
-NO_LOG = f"{NO_SPACE}, or no database has a log of its own"
-NO_HOST = "Not collected: no exporter with `host:` runs on the machine"
 NO_CHANGES = "No change detected in the last hours"
 
 
@@ -23,13 +13,10 @@ def not_collected(collectors: str = ".+", height: int = 4) -> Table:
     return Table(
         title="Not collected here, and why (good: empty)",
         description="Collectors that are unavailable: an option is off, a role is missing, or the version or "
-        "edition lacks the table. `ase-exporter check` prints the SQL that fixes it. Source: "
-        "ase_exporter_collector_available.",
-        queries=[rows(f'ase:collector_unavailable:info{{$selector,collector=~"{collectors}"}}')],
+        "edition lacks the table. `ase-exporter check` prints the SQL that fixes it.",
+        queries=rows(f'ase:collector_unavailable:info{{$selector,collector=~"{collectors}"}}'),
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="collector", title="Collector"),
-            Column(name="reason", title="Reason"),
+            *labels(instance="Server", collector="Collector", reason="Reason"),
         ],
         empty="All collectors of these panels are available",
         height=height,
@@ -39,43 +26,17 @@ def not_collected(collectors: str = ".+", height: int = 4) -> Table:
 def latest_changes(width: int = 24, height: int = 8) -> Table:
     """The last ten changes of each server."""
     return Table(
-        title="Latest changes (marked on all graphs)",
-        description="Options, caches, bindings, engines, restarts and annotations: the last ten of each server, "
-        "as detected by the exporter. Their effect: Change impact. Source: "
-        "ase_change_timestamp_seconds.",
-        queries=[rows("ase:changes_latest:timestamp_seconds{$selector} * 1000")],
-        columns=[
-            Column(name="Value", title="When", unit="dateTimeAsIso", width=170),
-            Column(name="instance", title="Server"),
-            Column(name="kind", title="Kind", width=110),
-            Column(name="name", title="What"),
-            Column(name="from", title="From"),
-            Column(name="to", title="To"),
-        ],
-        sort=["When"],
-        empty=NO_CHANGES,
-        width=width,
-        height=height,
-    )
-
-
-def changes_beside(width: int, height: int = 9) -> Table:
-    """The last ten changes of each server, in a narrow table."""
-    return Table(
         title="Latest changes (marked on graphs)",
-        description="Options, caches, bindings, engines, restarts and annotations: the last ten of each server. "
-        "Their effect: Change impact. Source: ase_change_timestamp_seconds.",
-        queries=[
-            rows(
-                'label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
-                "* 1000"
-            )
-        ],
+        description="Options, caches, bindings, engines, restarts and annotations: the last ten of each "
+        "server. Their effect: Change impact.",
+        queries=rows(
+            'label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
+            "* 1000"
+        ),
         columns=[
             Column(name="Value", title="When", unit="dateTimeAsIsoNoDateIfToday", width=75),
             Column(name="instance", title="Server", width=105),
-            Column(name="name", title="What"),
-            Column(name="change", title="Change"),
+            *labels(name="What", change="Change"),
         ],
         sort=["When"],
         empty=NO_CHANGES,
@@ -84,108 +45,72 @@ def changes_beside(width: int, height: int = 9) -> Table:
     )
 
 
-def cpu_busy(width: int = 12) -> TimeSeries:
-    """CPU busy, and the part of it spent spinning."""
-    return TimeSeries(
-        title="CPU busy and spinning (good: no spinning)",
-        description="User and system time as a share of all engine time. I/O busy is idle time with I/O pending "
-        "and is not included. A spinning engine counts as busy: the second line estimates the CPU "
-        "spent spinning. Busy without spinning is useful work. Sources: monEngine, "
-        "monSpinlockActivity.Spins.",
-        unit="percentunit",
-        queries=[
-            Query("ase:cpu_busy:ratio_rate1m{$selector}", "{{instance}} busy"),
-            Query("ase:cpu_spinning:ratio_rate1m{$selector}", "{{instance}} spinning"),
-        ],
-        thresholds=thresholds.SATURATED,
-        maximum=1,
-        empty=NO_MONITORING,
-        width=width,
-    )
+CPU_BUSY = TimeSeries(
+    title="CPU busy and spinning (good: no spinning)",
+    description="User and system time as a share of all engine time. I/O busy is idle time with I/O "
+    "pending and is not included. A spinning engine counts as busy: the second line estimates the CPU "
+    "spent spinning. Busy without spinning is useful work.",
+    queries=[
+        Query("ase:cpu_busy:ratio_rate1m{$selector}", "{{instance}} busy"),
+        Query("ase:cpu_spinning:ratio_rate1m{$selector}", "{{instance}} spinning"),
+    ],
+    thresholds=thresholds.SATURATED,
+    maximum=1,
+)
 
+THROUGHPUT_PER_CPU = TimeSeries(
+    title="Throughput per CPU unit (good: high and steady)",
+    unit="short",
+    description="Committed transactions per second for each CPU consumed by the server's threads, as in "
+    "sp_sysmon. It falls when engines spin: more CPU, but no more work. What to do after a fall: look "
+    "for a change mark before it, then open Contention and caches.",
+    queries=Query("ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"),
+)
 
-def throughput_per_cpu(width: int = 12) -> TimeSeries:
-    """Throughput per CPU unit."""
-    return TimeSeries(
-        title="Throughput per CPU unit (good: high and steady)",
-        description="Committed transactions per second for each CPU consumed by the server's threads, as in "
-        "sp_sysmon. It falls when engines spin: more CPU, but no more work. What to do after a fall: "
-        "look for a change mark before it, then open Contention and caches. Sources: "
-        "monState.Transactions, monThread.",
-        unit="short",
-        queries=[Query("ase:transactions_per_cpu_unit:ratio_rate1m{$selector}", "{{instance}}")],
-        empty=NO_MONITORING,
-        width=width,
-    )
+CACHE_CONTENTION = TimeSeries(
+    title="Spinlock contention of data caches (good: under 10 %)",
+    description="Waits / grabs of the spinlocks of each data cache. Over 10 % calls for action, over 50 "
+    "% is severe: engines loop until the spinlock is free. What to do: more cache partitions, relaxed "
+    "LRU, a named cache for hot tables, a lockless cache. Check grabs first: a ratio of few grabs means "
+    "nothing.",
+    queries=Query(
+        'topk(20, ase:spinlock_contention:ratio_rate1m{$selector,class="data_cache",spinlock!~"bufspin .*"})',
+        "{{instance}} {{spinlock}}",
+    ),
+    thresholds=thresholds.CACHES,
+    maximum=1,
+)
 
+SPINNING_CPU = TimeSeries(
+    title="CPU spent spinning, by spinlock (good: near 0)",
+    description="Share of all engine time spent spinning for each of the ten most expensive spinlocks: this "
+    "is the cost of contention, not the ratio of waits. An estimate at "
+    f"{thresholds.SECONDS_PER_SPIN:g} s per spin; alerts/README.md explains how to calibrate it. "
+    "What to do: reduce contention of the topmost. Sources: monSpinlockActivity.Spins, monEngine.",
+    queries=Query("topk(10, ase:spinlock_top_cpu:ratio_rate1m{$selector})", "{{instance}} {{spinlock}}"),
+)
 
-def cache_contention(width: int = 12) -> TimeSeries:
-    """Contention of the spinlocks of data caches."""
-    return TimeSeries(
-        title="Spinlock contention of data caches (good: under 10 %)",
-        description="Waits / grabs of the spinlocks of each data cache. Over 10 % calls for action, over 50 % is "
-        "severe: engines loop until the spinlock is free. What to do: more cache partitions, relaxed "
-        "LRU, a named cache for hot tables, a lockless cache. Check grabs first: a ratio of few "
-        "grabs means nothing. Source: monSpinlockActivity.",
-        unit="percentunit",
-        queries=[
-            Query(
-                "topk(20, "
-                'ase:spinlock_contention:ratio_rate1m{$selector,class="data_cache",spinlock!~"bufspin .*"})',
-                "{{instance}} {{spinlock}}",
-            )
-        ],
-        thresholds=thresholds.CACHES,
-        maximum=1,
-        empty=NO_SPINLOCKS,
-        width=width,
-    )
-
-
-def spinning_cpu(width: int = 12) -> TimeSeries:
-    """CPU time spent spinning, by spinlock."""
-    return TimeSeries(
-        title="CPU spent spinning, by spinlock (good: near 0)",
-        description="Share of all engine time spent spinning for each of the ten most expensive spinlocks: this "
-        "is the cost of contention, not the ratio of waits. An estimate at "
-        f"{thresholds.SECONDS_PER_SPIN:g} s per spin; alerts/README.md explains how to calibrate it. "
-        "What to do: reduce contention of the topmost. Sources: monSpinlockActivity.Spins, monEngine.",
-        unit="percentunit",
-        queries=[
-            Query("topk(10, ase:spinlock_top_cpu:ratio_rate1m{$selector})", "{{instance}} {{spinlock}}")
-        ],
-        empty=NO_SPINLOCKS,
-        width=width,
-    )
-
-
-def verdict(width: int = 4) -> Stat:
-    """The first word of the diagnosis."""
-    severe = thresholds.PARAMETERS["diagnosis"]["severe_share"]
-    return Stat(
-        title="State (good: WORKS)",
-        description="The first word of the diagnosis, as in `top`: what explains most of the time of the sessions "
-        "of the worst of the chosen servers. Red: work has stopped, or it explains over "
-        f"{thresholds.percent(severe)} of the time; NOT KNOWN: something that could be wrong was not read. Sources: "
-        "ase_diagnosis_rank, which the exporter calculates.",
-        unit="none",
-        # A panel of names does not show missing values: a server without a diagnosis has one that says so.
-        queries=[
-            now(
-                "topk(1, max by (word) (ase_diagnosis_rank{$selector}))"
-                f' or label_replace(absent(ase_diagnosis_rank{{$selector}}) * 0 + 1, "word", "{NOT_COLLECTED}",'
-                ' "", "")',
-                "{{word}}",
-            )
-        ],
-        # Ranks of findings are 0 and more; -1 is not known, less is well.
-        thresholds=[(-1.5, "orange"), (severe, "red")],
-        overrides=[by_name(NOT_COLLECTED, color={"mode": "fixed", "fixedColor": NEUTRAL})],
-        show="name",
-        coloured="background",
-        empty=NO_SERVER,
-        width=width,
-    )
+SEVERE = thresholds.PARAMETERS["diagnosis"]["severe_share"]
+VERDICT = Stat(
+    title="State (good: WORKS)",
+    description="The first word of the diagnosis, as in `top`: what explains most of the time of the sessions "
+    "of the worst of the chosen servers. Red: work has stopped, or it explains over "
+    f"{thresholds.percent(SEVERE)} of the time; NOT KNOWN: something that could be wrong was not read. Sources: "
+    "ase_diagnosis_rank, which the exporter calculates.",
+    # A panel of names does not show missing values: a server without a diagnosis has one that says so.
+    queries=now(
+        "topk(1, max by (word) (ase_diagnosis_rank{$selector}))"
+        f' or label_replace(absent(ase_diagnosis_rank{{$selector}}) * 0 + 1, "word", "{NOT_COLLECTED}",'
+        ' "", "")',
+        "{{word}}",
+    ),
+    # Ranks of findings are 0 and more; -1 is not known, less is well.
+    thresholds=[(-1.5, "orange"), (SEVERE, "red")],
+    overrides=[by_name(NOT_COLLECTED, color={"mode": "fixed", "fixedColor": NEUTRAL})],
+    show="name",
+    coloured="background",
+    width=4,
+)
 
 
 def time_account() -> list[TimeSeries]:
@@ -195,67 +120,49 @@ def time_account() -> list[TimeSeries]:
     return [
         TimeSeries(
             title="Where the time goes (good: mostly work)",
+            unit="short",
             description="Sessions by what they spend their time on (seconds per second): work, spinning, the run "
             "queue, locks, the log, disks, the network, remote servers, suspended for space, other. What grew is what "
             f"to look at: each has a dashboard of its own. {source}",
-            unit="short",
-            queries=[Query(account, "{{part}}")],
+            queries=Query(account, "{{part}}"),
             stacked=True,
-            empty=NO_MONITORING,
         ),
         TimeSeries(
             title="Where the time of a transaction goes (good: short)",
             description="The same for one transaction: about its response time in the server. What to do: compare "
             f"its parts with the time before a change. {source}",
             unit="s",
-            queries=[
-                Query(
-                    f"{account} / on () group_left () (sum(ase:transactions:rate1m{{$selector}}) > 0)",
-                    "{{part}}",
-                )
-            ],
+            queries=Query(
+                f"{account} / on () group_left () (sum(ase:transactions:rate1m{{$selector}}) > 0)",
+                "{{part}}",
+            ),
             stacked=True,
-            empty=NO_MONITORING,
         ),
     ]
 
 
-def time_per_io(advice: str, width: int = 8) -> TimeSeries:
+def time_per_io(advice: str) -> TimeSeries:
     """Service time of I/Os by purpose. advice: what to do about it, depending on the dashboard."""
     return TimeSeries(
         title="Time per I/O by purpose (good: under 30 ms)",
         description=f"Service time of I/Os by purpose. Every commit waits for log writes. What to do: {advice}. "
         "Source: monIOQueue.IOTime, IOs.",
         unit="s",
-        queries=[
-            Query(
-                "rate(ase_io_queue_seconds_total{$selector}[$__rate_interval])"
-                " / (rate(ase_io_queue_ios_total{$selector}[$__rate_interval]) > 0)",
-                "{{instance}} {{io}}",
-            )
-        ],
+        queries=per("ase_io_queue_seconds_total", "ase_io_queue_ios_total", "{{instance}} {{io}}"),
         thresholds=thresholds.LATENCY,
-        empty=NO_MONITORING,
-        width=width,
     )
 
 
-def log_space_used() -> TimeSeries:
-    """Used share of the ten fullest logs."""
-    return TimeSeries(
-        title="Log space used (good: under 80 %)",
-        description="Used log space of the ten fullest databases. A full log suspends all writers. What to do: "
-        "dump the log; look for the oldest transaction. Source: sysusages, lct_admin.",
-        unit="percentunit",
-        queries=[
-            Query(
-                'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
-                ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
-                "{{instance}} {{database}}",
-            )
-        ],
-        thresholds=thresholds.LOG,
-        maximum=1,
-        empty=NO_LOG,
-        width=8,
-    )
+LOG_SPACE_USED = TimeSeries(
+    title="Log space used (good: under 80 %)",
+    description="Used log space of the ten fullest databases. A full log suspends all writers. What to "
+    "do: dump the log; look for the oldest transaction.",
+    unit="percentunit",
+    queries=Query(
+        'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
+        ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
+        "{{instance}} {{database}}",
+    ),
+    thresholds=thresholds.LOG,
+    maximum=1,
+)

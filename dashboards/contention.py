@@ -1,63 +1,58 @@
 """Dashboard of contention and caches: spinlocks with their CPU cost, data caches, and remedies."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_MONITORING, NO_SPINLOCKS
 from dashboards.layout import dashboard
-from dashboards.panels import Column, Panel, Row, Stat, Table, Text, TimeSeries, by_pattern, right_axis
-from dashboards.queries import Query, now, rate, rows
+from dashboards.panels import Panel, Row, Stat, Text, TimeSeries, by_pattern, right_axis
+from dashboards.queries import Query, now, per, rate, rows
 from dashboards.remedies import remedies_markdown
+from dashboards.tables import Column, Table, labels
 
 BY_CACHE = "{{instance}} {{cache}}"
 
 HEADLINES: list[Panel] = [
-    common.verdict(),
+    common.VERDICT,
     Stat(
         title="Hottest spinlock (good: < 10 %)",
-        description="The spinlock with the highest CPU cost on the chosen servers, and its contention (waits / "
-        "grabs). Remedies: the table below. Source: monSpinlockActivity.",
+        description="The spinlock with the highest CPU cost on the chosen servers, and its contention (waits "
+        "/ grabs). Remedies: the table below.",
         unit="percentunit",
         decimals=1,
-        queries=[
-            now(
-                "ase:spinlock_hottest_contention:ratio_rate1m{$selector} and on (job, instance, spinlock)"
-                " topk(1, ase:spinlock_top_spins:rate1m{$selector})",
-                "{{spinlock}}",
-            )
-        ],
+        queries=now(
+            "ase:spinlock_hottest_contention:ratio_rate1m{$selector} and on (job, instance, spinlock)"
+            " topk(1, ase:spinlock_top_spins:rate1m{$selector})",
+            "{{spinlock}}",
+        ),
         thresholds=thresholds.CACHES,
         show="value_and_name",
-        empty=NO_SPINLOCKS,
         orientation="horizontal",
         width=6,
     ),
     Stat(
         title="Spinning (good: 0)",
-        description="Share of all engine time spent spinning, the worst of the chosen servers; estimated from "
-        "the number of spins. Sources: monSpinlockActivity.Spins, monEngine.",
+        description="Share of all engine time spent spinning, the worst of the chosen servers; estimated "
+        "from the number of spins.",
         unit="percentunit",
         decimals=1,
-        queries=[now("max(ase:cpu_spinning:ratio_rate1m{$selector})")],
+        queries=now("max(ase:cpu_spinning:ratio_rate1m{$selector})"),
         thresholds=thresholds.SPINNING,
-        empty=NO_SPINLOCKS,
     ),
     Stat(
         title="Contended since",
-        description="Since when the longest contended spinlock has been over its threshold. Look for a change "
-        "mark just before. Source: the alert AseSpinlockContention, pending or firing.",
+        description="Since when the longest contended spinlock has been over its threshold. Look for a "
+        "change mark just before.",
         unit="dateTimeFromNow",
-        queries=[now('min(ALERTS_FOR_STATE{alertname="AseSpinlockContention",$selector}) * 1000')],
+        queries=now('min(ALERTS_FOR_STATE{alertname="AseSpinlockContention",$selector}) * 1000'),
         base="orange",
         empty="No spinlock is over the threshold of its class",
         blank="not contended",
     ),
     Stat(
         title="Last change",
-        description="Time and content of the last change on the chosen servers. Source: "
-        "ase_change_timestamp_seconds.",
+        description="Time and content of the last change on the chosen servers.",
         unit="dateTimeFromNow",
-        queries=[
-            now("topk(1, ase:change_last:timestamp_seconds{$selector}) * 1000", "{{name}}: {{from}} → {{to}}")
-        ],
+        queries=now(
+            "topk(1, ase:change_last:timestamp_seconds{$selector}) * 1000", "{{name}}: {{from}} → {{to}}"
+        ),
         show="value_and_name",
         name_size=15,
         value_size=22,
@@ -73,93 +68,69 @@ HEADLINES: list[Panel] = [
 PANELS: list[Panel] = [
     *HEADLINES,
     Row("Contention, its cost, and changes (orange marks)"),
-    common.cache_contention(),
-    common.changes_beside(width=12),
-    common.spinning_cpu(),
-    common.throughput_per_cpu(),
+    common.CACHE_CONTENTION,
+    common.latest_changes(width=0, height=9),
+    common.SPINNING_CPU,
+    common.THROUGHPUT_PER_CPU,
     Row("Grabs, waits and spins: contention of few grabs is harmless"),
     TimeSeries(
         title="Grabs of the hottest spinlocks",
         description="How often each of the ten spinlocks with most spins is taken. Under 1,000 per second "
-        "contention does not matter, whatever the ratio. Source: monSpinlockActivity.Grabs.",
-        unit="count:/s",
-        queries=[Query("topk(10, ase:spinlock_top_grabs:rate1m{$selector})", "{{instance}} {{spinlock}}")],
-        empty=NO_SPINLOCKS,
-        width=12,
+        "contention does not matter, whatever the ratio.",
+        queries=Query("topk(10, ase:spinlock_top_grabs:rate1m{$selector})", "{{instance}} {{spinlock}}"),
     ),
     TimeSeries(
         title="Waits of the hottest spinlocks (good: few)",
-        description="Grabs that found the spinlock taken, for the ten spinlocks with most spins. Remedies: the "
-        "table below. Source: monSpinlockActivity.Waits.",
-        unit="count:/s",
-        queries=[Query("topk(10, ase:spinlock_top_waits:rate1m{$selector})", "{{instance}} {{spinlock}}")],
-        empty=NO_SPINLOCKS,
-        width=12,
+        description="Grabs that found the spinlock taken, for the ten spinlocks with most spins. Remedies: "
+        "the table below.",
+        queries=Query("topk(10, ase:spinlock_top_waits:rate1m{$selector})", "{{instance}} {{spinlock}}"),
     ),
     TimeSeries(
         title="Spins of the hottest spinlocks (good: few)",
         description="Iterations of the spin loop, which cost CPU and do no work, for the ten spinlocks with "
-        "most. Source: monSpinlockActivity.Spins.",
-        unit="count:/s",
-        queries=[Query("topk(10, ase:spinlock_top_spins:rate1m{$selector})", "{{instance}} {{spinlock}}")],
-        empty=NO_SPINLOCKS,
-        width=24,
+        "most.",
+        queries=Query("topk(10, ase:spinlock_top_spins:rate1m{$selector})", "{{instance}} {{spinlock}}"),
     ),
     Row("Other spinlocks, with the threshold of their class"),
     TimeSeries(
         title="Object and index descriptors (good: under 3 %)",
-        description="Contention of the spinlocks of object, index and partition descriptors (DES, IDES, PDES). "
-        "Over 3 % calls for action: lower `open object spinlock ratio` or its counterpart. Source: "
-        "monSpinlockActivity.",
-        unit="percentunit",
-        queries=[
-            Query(
-                'topk(20, ase:spinlock_contention:ratio_rate1m{$selector,class=~".*_descriptor"})',
-                "{{instance}} {{spinlock}}",
-            )
-        ],
+        description="Contention of the spinlocks of object, index and partition descriptors (DES, IDES, "
+        "PDES). Over 3 % calls for action: lower `open object spinlock ratio` or its counterpart.",
+        queries=Query(
+            'topk(20, ase:spinlock_contention:ratio_rate1m{$selector,class=~".*_descriptor"})',
+            "{{instance}} {{spinlock}}",
+        ),
         thresholds=thresholds.DESCRIPTORS,
         overrides=[by_pattern(".*", custom__axisSoftMax=0.06)],
-        empty=NO_SPINLOCKS,
     ),
     TimeSeries(
         title="Other spinlocks by class (good: under 10 %)",
         description="Contention (waits / grabs) of each spinlock class other than caches and descriptors. "
-        "Remedies: the table below. Source: monSpinlockActivity.",
-        unit="percentunit",
-        queries=[
-            Query(
-                "topk(20, ase:spinlock_class_contention:ratio_rate1m"
-                '{$selector,class!~"data_cache|.*_descriptor"})',
-                "{{instance}} {{class}}",
-            )
-        ],
+        "Remedies: the table below.",
+        queries=Query(
+            "topk(20, ase:spinlock_class_contention:ratio_rate1m"
+            '{$selector,class!~"data_cache|.*_descriptor"})',
+            "{{instance}} {{class}}",
+        ),
         thresholds=thresholds.CACHES,
         overrides=[by_pattern(".*", custom__axisSoftMax=0.15)],
-        empty=NO_SPINLOCKS,
     ),
     TimeSeries(
         title="Hottest slots (good: even)",
-        description="Contention of single slots: cache partitions, hash buckets. One slot far above the others "
-        "indicates one hot page or object: more partitions will not help, a named cache may. Opt-in: "
-        "collector spinlock_slots. Source: monSpinlockActivity.SpinlockSlotID.",
-        unit="percentunit",
-        queries=[
-            Query(
-                "topk(5, ase:spinlock_slot_top_contention:ratio_rate1m{$selector})",
-                "{{instance}} {{spinlock}} [{{slot}}]",
-            )
-        ],
+        description="Contention of single slots: cache partitions, hash buckets. One slot far above the "
+        "others indicates one hot page or object: more partitions will not help, a named cache may. Opt-in: "
+        "collector spinlock_slots.",
+        queries=Query(
+            "topk(5, ase:spinlock_slot_top_contention:ratio_rate1m{$selector})",
+            "{{instance}} {{spinlock}} [{{slot}}]",
+        ),
         thresholds=thresholds.CACHES,
         maximum=1,
-        empty="Not collected (yet): the collector spinlock_slots is opt-in, and needs 15.7 SP100",
     ),
     TimeSeries(
         title="Contention and engines (good: contention stays)",
-        description="Contention of the hottest spinlock and CPU busy, with engines online on the right axis. If "
-        "contention rises with the number of engines, reduce engines. Sources: monSpinlockActivity, "
-        "monEngine.",
-        unit="percentunit",
+        description="Contention of the hottest spinlock and CPU busy, with engines online on the right axis. "
+        "If contention rises with the number of engines, reduce engines.",
         queries=[
             Query("max(ase:spinlock_hottest_contention:ratio_rate1m{$selector})", "hottest spinlock"),
             Query("max(ase:cpu_busy:ratio_rate1m{$selector})", "CPU busy"),
@@ -168,44 +139,32 @@ PANELS: list[Panel] = [
         thresholds=thresholds.CACHES,
         maximum=1,
         overrides=[right_axis("engines online", "none")],
-        empty=NO_SPINLOCKS,
     ),
     TimeSeries(
         title="Compare-and-swap waits of lockless caches (good: few)",
         description="A lockless cache takes no spinlock. Its contention shows here: failed compare-and-swap "
-        "attempts as a share of all attempts. From 16.0 SP02. Source: monDataCache.CASWaits, "
-        "CASGrabs.",
+        "attempts as a share of all attempts. From 16.0 SP02.",
         unit="percentunit",
-        queries=[
-            Query(
-                "topk(20, rate(ase_cache_cas_waits_total{$selector}[$__rate_interval])"
-                " / (rate(ase_cache_cas_grabs_total{$selector}[$__rate_interval]) > 0))",
-                "{{instance}} {{cache}}",
-            )
-        ],
+        queries=per(
+            "ase_cache_cas_waits_total", "ase_cache_cas_grabs_total", "{{instance}} {{cache}}", top=20
+        ),
         empty="No lockless cache is in use (they exist from 16.0 SP02)",
     ),
     TimeSeries(
         title="Spins per transaction (good: falling)",
-        description="Iterations of the spin loop per committed transaction: the cost of contention independent "
-        "of load. Compare it before and after a change. Sources: monSpinlockActivity.Spins, "
-        "monState.Transactions.",
-        unit="short",
-        queries=[
-            Query(
-                "sum by (instance) (ase:spinlock_class_spins:rate1m{$selector})"
-                " / (sum by (instance) (ase:transactions:rate1m{$selector}) > 0)",
-                "{{instance}}",
-            )
-        ],
-        empty=NO_SPINLOCKS,
+        description="Iterations of the spin loop per committed transaction: the cost of contention "
+        "independent of load. Compare it before and after a change.",
+        queries=Query(
+            "sum by (instance) (ase:spinlock_class_spins:rate1m{$selector})"
+            " / (sum by (instance) (ase:transactions:rate1m{$selector}) > 0)"
+        ),
     ),
     Row("Data caches"),
     Table(
         title="The caches",
-        description="Size, partitions (one spinlock each), replacement strategy and contention of each cache. "
-        "Strict LRU relinks buffers under the spinlock at each use: use relaxed LRU for hot caches "
-        "that hold all their tables. Sources: monDataCache, syscacheinfo.",
+        description="Size, partitions (one spinlock each), replacement strategy and contention of each "
+        "cache. Strict LRU relinks buffers under the spinlock at each use: use relaxed LRU for hot caches "
+        "that hold all their tables.",
         queries=[
             rows("max by (instance, cache, content, strategy) (ase_cache_info{$selector})"),
             rows("max by (instance, cache) (ase_cache_size_bytes{$selector})"),
@@ -216,10 +175,7 @@ PANELS: list[Panel] = [
             ),
         ],
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="cache", title="Cache"),
-            Column(name="content", title="Type"),
-            Column(name="strategy", title="Replacement"),
+            *labels(instance="Server", cache="Cache", content="Type", strategy="Replacement"),
             Column(name="Value #B", title="Size", unit="bytes"),
             Column(name="Value #C", title="Partitions"),
             Column(
@@ -231,113 +187,60 @@ PANELS: list[Panel] = [
             ),
         ],
         sort=["Contention"],
-        empty=NO_MONITORING,
     ),
     TimeSeries(
         title="Hit ratio (good: high and steady)",
         description="Share of searches that found their page in the cache. A high ratio alone says little: a "
-        "loop over a small table gives 100 %, too. Compare with physical reads. Source: "
-        "monDataCache.CacheSearches, PhysicalReads.",
+        "loop over a small table gives 100 %, too. Compare with physical reads.",
         unit="percentunit",
-        queries=[
-            Query(
-                f"bottomk(20, 1 - {rate('ase_cache_physical_reads_total')}"
-                f" / ({rate('ase_cache_searches_total')} > 0))",
-                BY_CACHE,
-            )
-        ],
+        queries=Query(
+            f"bottomk(20, 1 - {rate('ase_cache_physical_reads_total')}"
+            f" / ({rate('ase_cache_searches_total')} > 0))",
+            BY_CACHE,
+        ),
         minimum=None,
         maximum=1,
-        empty=NO_MONITORING,
-        width=8,
     ),
     TimeSeries(
         title="Searches (good: few per transaction)",
-        description="Searches of each cache. Each takes its spinlock, unless the cache is lockless, so tuning "
-        "the statements with most searches also reduces contention. Source: "
-        "monDataCache.CacheSearches.",
-        unit="count:/s",
-        queries=[Query(f"topk(20, {rate('ase_cache_searches_total')})", BY_CACHE)],
-        empty=NO_MONITORING,
-        width=8,
+        description="Searches of each cache. Each takes its spinlock, unless the cache is lockless, so "
+        "tuning the statements with most searches also reduces contention.",
+        queries=Query(f"topk(20, {rate('ase_cache_searches_total')})", BY_CACHE),
     ),
     TimeSeries(
         title="Reads from disk (good: few)",
-        description="Buffers read from disk into each cache. What to do: enlarge the cache, or bind tables that "
-        "displace others to a cache of their own. Source: monDataCache.PhysicalReads.",
-        unit="count:/s",
-        queries=[Query(f"topk(20, {rate('ase_cache_physical_reads_total')})", BY_CACHE)],
-        empty=NO_MONITORING,
-        width=8,
+        description="Buffers read from disk into each cache. What to do: enlarge the cache, or bind tables "
+        "that displace others to a cache of their own.",
+        queries=Query(f"topk(20, {rate('ase_cache_physical_reads_total')})", BY_CACHE),
     ),
     TimeSeries(
         title="Stalls (good: 0)",
-        description="Times that no clean buffer was available, so that a task waited for a write. What to do: a "
-        "larger wash area, or a larger cache. Source: monDataCache.Stalls.",
-        unit="count:/s",
-        queries=[Query(f"topk(20, {rate('ase_cache_stalls_total')})", BY_CACHE)],
+        description="Times that no clean buffer was available, so that a task waited for a write. What to "
+        "do: a larger wash area, or a larger cache.",
+        queries=Query(f"topk(20, {rate('ase_cache_stalls_total')})", BY_CACHE),
         thresholds=[(thresholds.PARAMETERS["cache"]["stalls_per_second"], "orange")],
-        empty=NO_MONITORING,
-        width=8,
     ),
     TimeSeries(
         title="Grabs per search (good: 1; more is relinkage)",
-        description="Spinlock grabs per search. Near 1, only searches take the spinlock. More means that buffers "
-        "are relinked in the LRU chain at each use: use relaxed LRU. Sources: "
-        "monSpinlockActivity.Grabs, monDataCache.CacheSearches.",
-        unit="short",
-        queries=[
-            Query(
-                "topk(20, sum by (job, instance, cache) "
-                '(label_replace(ase:spinlock_grabs:rate1m{$selector,class="data_cache"},'
-                ' "cache", "$1", "spinlock", "(.*)"))'
-                f" / on (job, instance, cache) ({rate('ase_cache_searches_total')} > 0))",
-                BY_CACHE,
-            )
-        ],
-        empty=common.NO_SPINLOCKS,
-        width=8,
+        description="Spinlock grabs per search. Near 1, only searches take the spinlock. More means that "
+        "buffers are relinked in the LRU chain at each use: use relaxed LRU.",
+        queries=Query(
+            "topk(20, sum by (job, instance, cache) "
+            '(label_replace(ase:spinlock_grabs:rate1m{$selector,class="data_cache"},'
+            ' "cache", "$1", "spinlock", "(.*)"))'
+            f" / on (job, instance, cache) ({rate('ase_cache_searches_total')} > 0))",
+            BY_CACHE,
+        ),
     ),
     TimeSeries(
         title="Relinkage: buffers moved in the LRU chain",
-        description="Buffers linked to an end of the LRU chain after use, by end. In a cache that holds all its "
-        "tables, MRU relinking is wasted work: use relaxed LRU. Source: monCachePool.BuffersToMRU, "
-        "BuffersToLRU.",
-        unit="count:/s",
-        queries=[
-            Query(
-                "topk(20, sum by (instance, cache, end) "
-                "(rate(ase_cache_pool_buffers_total{$selector}[$__rate_interval])))",
-                "{{instance}} {{cache}} {{end}}",
-            )
-        ],
-        empty=NO_MONITORING,
-        width=8,
-    ),
-    TimeSeries(
-        title="Touched pages of pools (good: up to the pool size)",
-        description="Pages of each pool used since the start. If they stay far below the pool's size after days "
-        "of work, the memory is better used elsewhere. Source: monCachePool.PagesTouched.",
-        unit="short",
-        queries=[
-            Query(
-                "topk(20, ase_cache_pool_pages_touched{$selector})", "{{instance}} {{cache}}, {{io_size}} B"
-            )
-        ],
-        empty=NO_MONITORING,
-    ),
-    TimeSeries(
-        title="Reads from disk by pool (good: large ones in the large pool)",
-        description="Buffers read from disk into each pool. Large reads into the smallest pool: prefetch finds no "
-        "large buffers. Source: monCachePool.PhysicalReads.",
-        unit="count:/s",
-        queries=[
-            Query(
-                f"topk(20, {rate('ase_cache_pool_physical_reads_total')})",
-                "{{instance}} {{cache}}, {{io_size}} B",
-            )
-        ],
-        empty=NO_MONITORING,
+        description="Buffers linked to an end of the LRU chain after use, by end. In a cache that holds all "
+        "its tables, MRU relinking is wasted work: use relaxed LRU.",
+        queries=Query(
+            "topk(20, sum by (instance, cache, end) "
+            "(rate(ase_cache_pool_buffers_total{$selector}[$__rate_interval])))",
+            "{{instance}} {{cache}} {{end}}",
+        ),
     ),
     Row("What to do"),
     Text(

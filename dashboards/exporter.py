@@ -1,10 +1,10 @@
 """Dashboard of the exporter: completeness, duration, cost to the server."""
 
 from dashboards import common
-from dashboards.common import NO_MONITORING, NO_SERVER
 from dashboards.layout import dashboard
-from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_pattern
+from dashboards.panels import Panel, Row, Stat, TimeSeries, by_pattern
 from dashboards.queries import Query, now, rows
+from dashboards.tables import Table, labels
 from dashboards.thresholds import PARAMETERS
 
 LIMITS = PARAMETERS["exporter"]
@@ -12,47 +12,35 @@ LIMITS = PARAMETERS["exporter"]
 PANELS: list[Panel] = [
     Stat(
         title="Servers up",
-        description="Servers that answered the last scrape. Source: ase_up.",
-        unit="none",
-        queries=[now("sum(ase_up{$selector})")],
-        empty=NO_SERVER,
+        description="Servers that answered the last scrape.",
+        queries=now("sum(ase_up{$selector})"),
     ),
     Stat(
         title="Servers down (good: 0)",
-        description="Targets without a connection or login: the table below gives the reason. Source: "
-        "ase_up.",
-        unit="none",
-        queries=[now("sum(1 - ase_up{$selector})")],
+        description="Targets without a connection or login: the table below gives the reason.",
+        queries=now("sum(1 - ase_up{$selector})"),
         thresholds=[(1, "red")],
-        empty=NO_SERVER,
         width=5,
     ),
     Stat(
         title="Slowest scrape (good: < 5 s)",
-        description="Duration of the slowest scrape of the chosen servers. Source: "
-        "ase_exporter_scrape_duration_seconds.",
+        description="Duration of the slowest scrape of the chosen servers.",
         unit="s",
-        queries=[now("max(ase_exporter_scrape_duration_seconds{$selector})")],
+        queries=now("max(ase_exporter_scrape_duration_seconds{$selector})"),
         thresholds=[(LIMITS["slow_seconds"], "orange")],
-        empty=NO_SERVER,
         width=5,
     ),
     Stat(
         title="Failing collectors (good: 0)",
-        description="Collectors that failed in the last scrape: see the exporter's log. Source: "
-        "ase_exporter_collector_success.",
-        unit="none",
-        queries=[now("sum(ase:collectors_failing:count{$selector}) or 0 * count(ase_up{$selector})")],
+        description="Collectors that failed in the last scrape: see the exporter's log.",
+        queries=now("sum(ase:collectors_failing:count{$selector}) or 0 * count(ase_up{$selector})"),
         thresholds=[(1, "orange")],
-        empty=NO_SERVER,
         width=5,
     ),
     Stat(
         title="Configuration (good: ok)",
-        description="Whether the last reload of the configuration succeeded. Source: "
-        "ase_exporter_config_last_reload_successful.",
-        unit="none",
-        queries=[now("min(ase_exporter_config_last_reload_successful)")],
+        description="Whether the last reload of the configuration succeeded.",
+        queries=now("min(ase_exporter_config_last_reload_successful)"),
         names={"0": ("invalid", "red"), "1": ("ok", "green")},
         empty="No exporter's own metrics are scraped (/metrics)",
         width=5,
@@ -60,61 +48,41 @@ PANELS: list[Panel] = [
     Row("Scrapes"),
     TimeSeries(
         title="Scrape duration, the ten slowest (good: under 5 s)",
-        description="Duration of a scrape by server. A scrape that reaches its deadline returns what was read. "
-        "What to do: give the slowest collectors (right) an interval, or disable them. Source: "
-        "ase_exporter_scrape_duration_seconds.",
-        unit="s",
-        queries=[Query("topk(10, ase_exporter_scrape_duration_seconds{$selector})", "{{instance}}")],
+        description="Duration of a scrape by server. A scrape that reaches its deadline returns what was "
+        "read. What to do: give the slowest collectors (right) an interval, or disable them.",
+        queries=Query("topk(10, ase_exporter_scrape_duration_seconds{$selector})"),
         thresholds=[(LIMITS["slow_seconds"], "orange")],
-        empty=NO_SERVER,
     ),
     TimeSeries(
         title="The slowest collectors",
-        description="Duration of collectors, the ten slowest of the chosen servers. Source: "
-        "ase_exporter_collector_duration_seconds.",
-        unit="s",
-        queries=[
-            Query("topk(3, ase:collector_top_duration:seconds{$selector})", "{{instance}} {{collector}}")
-        ],
-        empty=NO_SERVER,
+        description="Duration of collectors, the ten slowest of the chosen servers.",
+        queries=Query("topk(3, ase:collector_top_duration:seconds{$selector})", "{{instance}} {{collector}}"),
     ),
-    Row("What the exporter costs the server"),
+    Row("What the exporter costs the server", across=3),
     TimeSeries(
         title="CPU of the exporter's session (good: < 10 %)",
         description="CPU seconds per second used by the exporter's session in the server. What to do: longer "
-        "scrape intervals, fewer collectors. Source: monProcessActivity.CPUTime of the exporter's "
-        "spid.",
+        "scrape intervals, fewer collectors.",
         unit="percentunit",
-        queries=[
-            Query(
-                "topk(20, rate(ase_exporter_session_cpu_seconds_total{$selector}[$__rate_interval]))",
-                "{{instance}}",
-            )
-        ],
+        queries=Query("topk(20, rate(ase_exporter_session_cpu_seconds_total{$selector}[$__rate_interval]))"),
         thresholds=[(LIMITS["cpu"], "orange")],
         overrides=[by_pattern(".*", custom__axisSoftMax=2 * LIMITS["cpu"])],
-        empty=NO_MONITORING,
-        width=8,
     ),
     TimeSeries(
         title="Statements and rows read (good: steady)",
-        description="Statements sent per second, and rows read per second in hundreds. A step in rows: a table "
-        "grew. Source: ase_exporter_statements_total, ase_exporter_rows_total.",
         unit="short",
+        description="Statements sent per second, and rows read per second in hundreds. A step in rows: a "
+        "table grew.",
         queries=[
             Query("sum(rate(ase_exporter_statements_total{$selector}[$__rate_interval]))", "statements"),
             Query(
                 "sum(rate(ase_exporter_rows_total{$selector}[$__rate_interval])) / 100", "hundreds of rows"
             ),
         ],
-        empty=NO_SERVER,
-        width=8,
     ),
     TimeSeries(
         title="Reads of its session (good: none from disk)",
-        description="Buffers that the exporter's session read, from cache and from disk. Source: "
-        "monProcessActivity.",
-        unit="count:/s",
+        description="Buffers that the exporter's session read, from cache and from disk.",
         queries=[
             Query(
                 "sum(rate(ase_exporter_session_logical_reads_total{$selector}[$__rate_interval]))",
@@ -125,74 +93,59 @@ PANELS: list[Panel] = [
                 "from disk",
             ),
         ],
-        empty=NO_MONITORING,
-        width=8,
     ),
     TimeSeries(
         title="Collectors read less often to keep the budget (good: none)",
-        description="Factor by which a collector's interval is extended, because reading all collectors would "
-        "exceed the budget. What to do: raise `budget`, or disable expensive collectors. Source: "
-        "ase_exporter_collector_stretch.",
         unit="short",
-        queries=[Query("topk(10, ase_exporter_collector_stretch{$selector})", "{{instance}} {{collector}}")],
+        description="Factor by which a collector's interval is extended, because reading all collectors "
+        "would exceed the budget. What to do: raise `budget`, or disable expensive collectors.",
+        queries=Query("topk(10, ase_exporter_collector_stretch{$selector})", "{{instance}} {{collector}}"),
         empty="Every collector is read at its configured interval",
         height=5,
     ),
     TimeSeries(
         title="Age of the last sample of sp_sysmon (good: under 2 h)",
-        description="Time since the last sample of sp_sysmon ended; the board of details shows its figures. Source: "
-        "ase_sysmon_sample_age_seconds.",
-        unit="s",
-        queries=[Query("topk(10, ase_sysmon_sample_age_seconds{$selector})", "{{instance}}")],
+        description="Time since the last sample of sp_sysmon ended; the board of details shows its figures.",
+        queries=Query("topk(10, ase_sysmon_sample_age_seconds{$selector})"),
         thresholds=[(LIMITS["sysmon_age_seconds"], "orange")],
         empty="Not collected: sp_sysmon is off (targets: sysmon: in the configuration; needs sa_role)",
         height=5,
     ),
-    Row("Counters and series"),
+    Row("Counters and series", across=3),
     TimeSeries(
         title="Decreases of raw counters by kind (good: few)",
-        description="Raw counter decreases, by interpretation. clear, dip, reset, restart and wrap are compensated; "
-        "not_young, other_server and start_moved leave a gap. Source: ase_exporter_resets_total.",
         unit="short",
-        queries=[
-            Query(
-                "sum by (kind) (increase(ase_exporter_resets_total{$selector}[$__rate_interval]))",
-                "{{kind}}",
-            ),
-        ],
-        empty=NO_SERVER,
-        width=8,
+        description="Raw counter decreases, by interpretation. clear, dip, reset, restart and wrap are "
+        "compensated; not_young, other_server and start_moved leave a gap.",
+        queries=Query(
+            "sum by (kind) (increase(ase_exporter_resets_total{$selector}[$__rate_interval]))", "{{kind}}"
+        ),
     ),
     TimeSeries(
         title="Series by server, the ten largest",
         description="Samples per scrape, as counted by Prometheus. A step: a table grew; the module's series "
-        "limit bounds it. Source: scrape_samples_scraped.",
-        unit="short",
-        queries=[Query("topk(10, scrape_samples_scraped{$selector})", "{{instance}}")],
+        "limit bounds it.",
+        queries=Query("topk(10, scrape_samples_scraped{$selector})"),
         empty="No target of Prometheus has this name as its instance",
-        width=8,
     ),
     TimeSeries(
         title="Series dropped (good: 0)",
-        description="Series dropped by the module's limit, which bounds a scrape. What to do: a higher "
-        "`series_limit`, or a smaller `top`. Source: ase_exporter_series_cut.",
         unit="short",
-        queries=[Query("topk(10, ase_exporter_series_cut{$selector})", "{{instance}} {{collector}}")],
+        description="Series dropped by the module's limit, which bounds a scrape. What to do: a higher "
+        "`series_limit`, or a smaller `top`.",
+        queries=Query("topk(10, ase_exporter_series_cut{$selector})", "{{instance}} {{collector}}"),
         empty="No series was dropped",
-        width=8,
     ),
     Row("What is missing"),
     Table(
         title="Failures, and why (good: empty)",
-        description="Targets without a connection or login, and collectors that failed, ten of a server at most. "
-        "Sources: ase_exporter_target_error, ase_exporter_collector_success.",
-        queries=[
-            rows("ase_exporter_target_error{$selector} == 1 or ase:collector_top_failing:info{$selector}")
-        ],
+        description="Targets without a connection or login, and collectors that failed, ten of a server at "
+        "most.",
+        queries=rows(
+            "ase_exporter_target_error{$selector} == 1 or ase:collector_top_failing:info{$selector}"
+        ),
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="reason", title="Error"),
-            Column(name="collector", title="Collector"),
+            *labels(instance="Server", reason="Error", collector="Collector"),
         ],
         empty="No failures",
         width=10,
@@ -200,13 +153,11 @@ PANELS: list[Panel] = [
     ),
     Table(
         title="Not collected, and why (good: as expected)",
-        description="Collectors that are unavailable on a server, with the reason: a role, an option, a version. "
-        "`ase-exporter check` prints the SQL that fixes it. Source: ase_exporter_collector_available.",
-        queries=[rows("ase:collector_unavailable:info{$selector}")],
+        description="Collectors that are unavailable on a server, with the reason: a role, an option, a "
+        "version. `ase-exporter check` prints the SQL that fixes it.",
+        queries=rows("ase:collector_unavailable:info{$selector}"),
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="collector", title="Collector"),
-            Column(name="reason", title="Reason"),
+            *labels(instance="Server", collector="Collector", reason="Reason"),
         ],
         empty="Everything is collected",
         width=14,

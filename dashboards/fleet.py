@@ -2,30 +2,25 @@
 
 from dashboards import thresholds
 from dashboards.layout import dashboard
-from dashboards.panels import Column, Panel, Stat, Table, TimeSeries
+from dashboards.panels import Panel, Stat, TimeSeries
 from dashboards.queries import Query, now, rows
+from dashboards.tables import Column, Table
 
-NOT_SCRAPED = "No server is scraped: see the targets page of Prometheus"
 # Marks "no data a week ago": outside the range of a ratio. NaN would not do, because VictoriaMetrics drops it.
 NO_WEEK = "-9"
-NO_SPINLOCKS = "Not collected (yet): enable spinlock monitoring is off, or no recording rules"
 
 PANELS: list[Panel] = [
     Stat(
         title="Servers up",
-        description="Servers that answered the last scrape. Source: ase_up.",
-        unit="none",
-        queries=[now("sum(ase_up{$selector})")],
-        empty=NOT_SCRAPED,
+        description="Servers that answered the last scrape.",
+        queries=now("sum(ase_up{$selector})"),
         minimum=0,
     ),
     Stat(
         title="Servers down (good: 0)",
         description="Targets without a connection or login. The error is in ase_exporter_target_error; "
-        "`ase-exporter check` says more. Source: ase_up.",
-        unit="none",
-        queries=[now("sum(1 - ase_up{$selector})")],
-        empty=NOT_SCRAPED,
+        "`ase-exporter check` says more.",
+        queries=now("sum(1 - ase_up{$selector})"),
         thresholds=[(1, "red")],
         minimum=0,
         width=5,
@@ -34,14 +29,10 @@ PANELS: list[Panel] = [
         title="Servers spinning (good: 0)",
         description=f"Servers that spend over {thresholds.percent(thresholds.SPINNING[0][0])} of their engine "
         "time spinning. Open the worst below. Source: ase:cpu_spinning:ratio_rate1m.",
-        unit="none",
-        queries=[
-            now(
-                f"count(ase:cpu_spinning:ratio_rate1m{{$selector}} > {thresholds.SPINNING[0][0]})"
-                " or 0 * count(ase:cpu_spinning:ratio_rate1m{$selector})"
-            )
-        ],
-        empty=NO_SPINLOCKS,
+        queries=now(
+            f"count(ase:cpu_spinning:ratio_rate1m{{$selector}} > {thresholds.SPINNING[0][0]})"
+            " or 0 * count(ase:cpu_spinning:ratio_rate1m{$selector})"
+        ),
         thresholds=[(1, "orange")],
         minimum=0,
         width=5,
@@ -50,36 +41,29 @@ PANELS: list[Panel] = [
         title="Engines lost to spinning (good: 0)",
         description="CPU time of all servers together that is spent spinning instead of working, in engines; "
         f"estimated at {thresholds.SECONDS_PER_SPIN:g} s per spin. Source: monSpinlockActivity.Spins.",
-        unit="none",
         decimals=1,
-        queries=[
-            now(
-                "sum(ase:cpu_spinning:ratio_rate1m{$selector}"
-                " * on (job, instance) group_left sum by (job, instance) "
-                '(ase_engines{$selector,state="online"}))'
-            ),
-        ],
-        empty=NO_SPINLOCKS,
+        queries=now(
+            "sum(ase:cpu_spinning:ratio_rate1m{$selector}"
+            " * on (job, instance) group_left sum by (job, instance) "
+            '(ase_engines{$selector,state="online"}))'
+        ),
         thresholds=[(1, "orange")],
         minimum=0,
         width=6,
     ),
     Stat(
         title="Alerts (good: 0)",
-        description="Alerts firing now for the chosen servers. Each has a runbook. Source: ALERTS.",
-        unit="none",
-        queries=[now("sum(ase:alerts_firing:count{$selector}) or 0 * count(ase_up{$selector})")],
-        empty=NOT_SCRAPED,
+        description="Alerts firing now for the chosen servers. Each has a runbook.",
+        queries=now("sum(ase:alerts_firing:count{$selector}) or 0 * count(ase_up{$selector})"),
         thresholds=[(1, "orange")],
         minimum=0,
     ),
     Table(
         title="Servers, the worst first: click one for details",
-        description="One row per server by the first word of its diagnosis: first those whose work has stopped, "
-        "then by the share of session time that it explains (weight; below 0 nothing is wrong). "
-        "High contention with little spinning does not matter. Throughput per CPU unit should be "
-        "high and steady; beside it, its difference from the same hour a week ago. Sources: "
-        "monEngine, monThread, monState, monSpinlockActivity, ALERTS, changes.",
+        description="One row per server by the first word of its diagnosis: first those whose work has "
+        "stopped, then by the share of session time that it explains (weight; below 0 nothing is wrong). "
+        "High contention with little spinning does not matter. Throughput per CPU unit should be high and "
+        "steady; beside it, its difference from the same hour a week ago.",
         queries=[
             rows(
                 "max by (job, instance, word) (topk by (job, instance) (1, ase_diagnosis_rank{$selector}))"
@@ -163,33 +147,25 @@ PANELS: list[Panel] = [
         ],
         # A server that is down has no figures, so its weight sorts it first.
         sort=["Weight", "Spinning", "Alerts"],
-        empty=NOT_SCRAPED,
         height=13,
     ),
     TimeSeries(
         title="CPU spent spinning, the ten worst (good: near 0)",
         description="Share of engine time spent spinning, which does no work; estimated from the number of "
-        "spins. What to do: open the server, then Contention and caches. Source: "
-        "monSpinlockActivity.Spins, monEngine.",
-        unit="percentunit",
-        queries=[Query("topk(10, ase:cpu_spinning:ratio_rate1m{$selector})", "{{instance}}")],
+        "spins. What to do: open the server, then Contention and caches.",
+        queries=Query("topk(10, ase:cpu_spinning:ratio_rate1m{$selector})"),
         thresholds=thresholds.SPINNING,
         maximum=1,
-        empty=NO_SPINLOCKS,
     ),
     TimeSeries(
         title="Throughput per CPU unit, relative to its daily median (good: near 100 %)",
-        description="Committed transactions per CPU unit as a share of their median over a day, the ten lowest. "
-        "Less work for the same CPU is the earliest sign of spinning. Sources: "
-        "monState.Transactions, monThread.",
+        description="Committed transactions per CPU unit as a share of their median over a day, the ten "
+        "lowest. Less work for the same CPU is the earliest sign of spinning.",
         unit="percentunit",
-        queries=[
-            Query(
-                "bottomk(10, ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"
-                " / (ase:transactions_per_cpu_unit:median1d{$selector} > 0))",
-                "{{instance}}",
-            )
-        ],
+        queries=Query(
+            "bottomk(10, ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"
+            " / (ase:transactions_per_cpu_unit:median1d{$selector} > 0))"
+        ),
         thresholds=[(thresholds.PARAMETERS["cpu"]["throughput_share"], "orange")],
         empty="Unknown: the median needs some time at over 30 % busy",
     ),

@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from dashboards.common import NO_HOST
 from dashboards.layout import dashboard
-from dashboards.panels import NEUTRAL, NOT_COLLECTED, Column, Panel, Row, Stat, Table, TimeSeries, by_name
+from dashboards.panels import NEUTRAL, NOT_COLLECTED, Panel, Row, Stat, TimeSeries, by_name
 from dashboards.queries import Json, Query, now, rows
+from dashboards.tables import Column, Table, labels
 from dashboards.thresholds import PARAMETERS
-
-NO_PROCESS = "No database process was found on the machine (`host: processes:`)"
-NO_PERF = "Not counted: perf is off, not allowed (perf_event_paranoid), or the CPU (a VM?) has no such event"
 
 READABLE = "dbhost_process_smaps_readable{$machine} == 1"
 WITHOUT = (
@@ -34,11 +31,9 @@ PANELS: list[Panel] = [
     Stat(
         title="Servers without huge pages (good: 0)",
         description="Database servers that map no huge page, of those whose smaps may be read. What to do: "
-        "`ase-exporter hugepages` says what to set. Source: /proc/PID/smaps.",
-        unit="none",
-        queries=[now(f"count({WITHOUT}) or 0 * count({READABLE})")],
+        "`ase-exporter hugepages` says what to set.",
+        queries=now(f"count({WITHOUT}) or 0 * count({READABLE})"),
         thresholds=[(1, "red")],
-        empty=NO_PROCESS,
         width=8,
     ),
     Stat(
@@ -46,76 +41,65 @@ PANELS: list[Panel] = [
         description="Memory in huge pages that nobody uses or has reserved: no other program can use it. "
         "`ase-exporter hugepages` says how many pages ASE needs. Source: free_hugepages, resv_hugepages.",
         unit="bytes",
-        queries=[
-            now(
-                "sum by (size) ((dbhost_hugepages_free{$machine} - dbhost_hugepages_reserved{$machine})"
-                " * dbhost_hugepages_size_bytes{$machine})",
-                "{{size}}",
-            )
-        ],
+        queries=now(
+            "sum by (size) ((dbhost_hugepages_free{$machine} - dbhost_hugepages_reserved{$machine})"
+            " * dbhost_hugepages_size_bytes{$machine})",
+            "{{size}}",
+        ),
         thresholds=[(PARAMETERS["hugepages"]["stranded_bytes"], "orange")],
-        empty=NO_HOST,
         width=8,
     ),
     Stat(
         title="THP (good: never)",
-        description="Mode of transparent huge pages. Use `never` for databases: khugepaged stalls them. Only the "
-        "kernel boot parameter transparent_hugepage=never is reliable. Source: "
+        description="Mode of transparent huge pages. Use `never` for databases: khugepaged stalls them. Only "
+        "the kernel boot parameter transparent_hugepage=never is reliable. Source: "
         "transparent_hugepage/enabled.",
-        unit="none",
-        queries=[_named("mode", "dbhost_thp_enabled{$machine}", NOT_COLLECTED)],
+        queries=_named("mode", "dbhost_thp_enabled{$machine}", NOT_COLLECTED),
         show="name",
         base="text",
         coloured="background",
         overrides=_coloured((*MODES, (NOT_COLLECTED, NEUTRAL))),
-        empty=NO_HOST,
         width=8,
     ),
-    Row("Huge pages: in the pool, used"),
+    Row("Huge pages: in the pool, used", across=3),
     TimeSeries(
         title="Pool and use (good: pool just above)",
-        description="Huge pages in the pool, and in use (touched or reserved), by size. Use far below the pool: "
-        "stranded. Source: /sys/kernel/mm/hugepages.",
         unit="short",
+        description="Huge pages in the pool, and in use (touched or reserved), by size. Use far below the "
+        "pool: stranded. Source: /sys/kernel/mm/hugepages.",
         queries=[
             Query("sum by (size) (dbhost_hugepages{$machine})", "{{size}} pool"),
             Query("sum by (size) (dbhost:hugepages_taken:pages{$machine})", "{{size}} in use"),
         ],
-        empty=NO_HOST,
-        width=8,
     ),
     TimeSeries(
         title="Free, reserved, surplus (good: little free)",
+        unit="short",
         description="Free pages; those of them reserved for a process but not touched yet; pages above the "
         "pool's configured size. Source: free_hugepages, resv_hugepages, surplus_hugepages.",
-        unit="short",
         queries=[
             Query("sum by (size) (dbhost_hugepages_free{$machine})", "{{size}} free"),
             Query("sum by (size) (dbhost_hugepages_reserved{$machine})", "{{size}} reserved"),
             Query("sum by (size) (dbhost_hugepages_surplus{$machine})", "{{size}} surplus"),
         ],
-        empty=NO_HOST,
-        width=8,
     ),
     TimeSeries(
         title="By NUMA node: pool and free",
-        description="Huge pages of each node's pool. Uneven pools place a server's memory far from some of its "
-        "engines. Source: node*/hugepages.",
         unit="short",
+        description="Huge pages of each node's pool. Uneven pools place a server's memory far from some of "
+        "its engines. Source: node*/hugepages.",
         queries=[
             Query("topk(10, dbhost_numa_hugepages{$machine})", "{{instance}} node {{node}} {{size}} pool"),
             Query(
                 "topk(10, dbhost_numa_hugepages_free{$machine})", "{{instance}} node {{node}} {{size}} free"
             ),
         ],
-        empty=NO_HOST,
-        width=8,
     ),
     Row("Database processes"),
     Table(
         title="Memory by page size (good: nearly all in huge pages)",
-        description="Memory of each database server by page size. Shared memory in small pages costs page tables "
-        "and TLB misses. The memlock limit must cover the huge pages. Sources: /proc/PID/status, "
+        description="Memory of each database server by page size. Shared memory in small pages costs page "
+        "tables and TLB misses. The memlock limit must cover the huge pages. Sources: /proc/PID/status, "
         "smaps, limits.",
         queries=[
             rows("max by (instance, database, server_name) (dbhost_process_hugetlb_bytes{$machine})"),
@@ -126,9 +110,7 @@ PANELS: list[Panel] = [
             rows("max by (instance, database, server_name) (dbhost_process_anon_hugepages_bytes{$machine})"),
         ],
         columns=[
-            Column(name="instance", title="Machine"),
-            Column(name="database", title="Database"),
-            Column(name="server_name", title="Server"),
+            *labels(instance="Machine", database="Database", server_name="Server"),
             Column(name="Value #A", title="In huge pages", unit="bytes", width=120),
             Column(name="Value #B", title="Shared, 4 KiB", unit="bytes", width=120),
             Column(name="Value #C", title="Private", unit="bytes", width=120),
@@ -144,63 +126,50 @@ PANELS: list[Panel] = [
             Column(name="Value #E", title="memlock limit", unit="bytes", width=120),
         ],
         sort=["In huge pages"],
-        empty=NO_PROCESS,
         height=5,
     ),
     Row("The TLB and CPU cycles"),
     TimeSeries(
         title="TLB misses per dTLB load (good: low)",
         description="TLB misses (dTLB loads and stores, iTLB) per dTLB load. Each miss is a walk through the "
-        "page tables, which huge pages reduce. Over 1.5 times the daily median raises an alert. "
-        "Source: perf stat.",
-        unit="percentunit",
+        "page tables, which huge pages reduce. Over 1.5 times the daily median raises an alert. Source: perf "
+        "stat.",
         queries=[
-            Query("dbhost:tlb_misses:ratio_rate1m{$machine}", "{{instance}}"),
+            Query("dbhost:tlb_misses:ratio_rate1m{$machine}"),
             Query("dbhost:tlb_misses:median1d{$machine}", "{{instance}} median of a day"),
         ],
-        empty=NO_PERF,
     ),
     TimeSeries(
         title="Instructions per cycle (good: high)",
-        description="Instructions completed per CPU cycle. Spinning raises it without doing work, waiting for "
-        "memory lowers it: compare with throughput. Source: perf stat instructions, cycles.",
         unit="short",
-        queries=[Query("dbhost:instructions_per_cycle:ratio_rate1m{$machine}", "{{instance}}")],
-        empty=NO_PERF,
+        description="Instructions completed per CPU cycle. Spinning raises it without doing work, waiting "
+        "for memory lowers it: compare with throughput. Source: perf stat instructions, cycles.",
+        queries=Query("dbhost:instructions_per_cycle:ratio_rate1m{$machine}"),
     ),
     TimeSeries(
         title="Cycles waited for page walks (good: low)",
-        description="Share of CPU cycles spent walking page tables after a TLB miss: the cost that huge pages "
-        "reduce. Needs raw events from the CPU's profile. Source: perf stat.",
-        unit="percentunit",
-        queries=[Query("dbhost:cycles_waited:ratio_rate1m{$machine}", "{{instance}}")],
-        empty=NO_PERF,
-        width=8,
+        description="Share of CPU cycles spent walking page tables after a TLB miss: the cost that huge "
+        "pages reduce. Needs raw events from the CPU's profile. Source: perf stat.",
+        queries=Query("dbhost:cycles_waited:ratio_rate1m{$machine}"),
     ),
     TimeSeries(
         title="Page walks to main memory (good: few)",
-        description="Page walks per second that read main memory, the most expensive TLB misses. Source: perf "
-        "stat, raw events.",
-        unit="count:/s",
-        queries=[Query("dbhost:main_memory_reads:rate1m{$machine}", "{{instance}}")],
-        empty=NO_PERF,
-        width=8,
+        description="Page walks per second that read main memory, the most expensive TLB misses. Source: "
+        "perf stat, raw events.",
+        queries=Query("dbhost:main_memory_reads:rate1m{$machine}"),
     ),
     TimeSeries(
         title="TLB shootdowns (good: few)",
-        description="Interrupts that make other CPUs invalidate address translations. Many: memory is mapped and "
-        "unmapped, or NUMA balancing and THP move pages. Source: /proc/interrupts TLB.",
-        unit="count:/s",
-        queries=[Query("dbhost:tlb_shootdowns:rate1m{$machine}", "{{instance}}")],
-        empty=NO_HOST,
-        width=8,
+        description="Interrupts that make other CPUs invalidate address translations. Many: memory is mapped "
+        "and unmapped, or NUMA balancing and THP move pages. Source: /proc/interrupts TLB.",
+        queries=Query("dbhost:tlb_shootdowns:rate1m{$machine}"),
     ),
-    Row("Transparent huge pages, page tables, NUMA"),
+    Row("Transparent huge pages, page tables, NUMA", across=3),
     TimeSeries(
         title="Compaction of memory for huge pages (good: 0)",
-        description="Times that a process waited while the kernel moved pages to make a huge one, and how it ended. "
-        "Above 0: set THP defrag to never. Source: /proc/vmstat compact_stall, compact_fail, compact_success.",
-        unit="count:/s",
+        description="Times that a process waited while the kernel moved pages to make a huge one, and how it "
+        "ended. Above 0: set THP defrag to never. Source: /proc/vmstat compact_stall, compact_fail, "
+        "compact_success.",
         queries=[
             Query(
                 f"rate(dbhost_vmstat_compact_{name}_total{{$machine}}[$__rate_interval])",
@@ -208,104 +177,69 @@ PANELS: list[Panel] = [
             )
             for name in ("stall", "fail", "success")
         ],
-        empty=NO_HOST,
-        width=24,
     ),
     TimeSeries(
         title="Memory in THP (good: 0)",
         description="Memory in transparent huge pages by kind. Above 0, THP is in use, whatever the mode. "
         "Source: /proc/meminfo AnonHugePages, ShmemHugePages, FileHugePages.",
-        unit="bytes",
         queries=[
             Query("dbhost_memory_anon_hugepages_bytes{$machine}", "{{instance}} anonymous"),
             Query("dbhost_memory_shmem_hugepages_bytes{$machine}", "{{instance}} shared"),
             Query("dbhost_memory_file_hugepages_bytes{$machine}", "{{instance}} files"),
         ],
-        empty=NO_HOST,
-        width=8,
     ),
     TimeSeries(
         title="Page tables (good: under 2 % of memory)",
-        description="Share of memory used by page tables. Many processes that map a large shared memory in small "
-        "pages multiply it; huge pages avoid it. Source: /proc/meminfo PageTables.",
+        description="Share of memory used by page tables. Many processes that map a large shared memory in "
+        "small pages multiply it; huge pages avoid it. Source: /proc/meminfo PageTables.",
         unit="percentunit",
-        queries=[
-            Query(
-                "dbhost_memory_page_tables_bytes{$machine} / dbhost_memory_bytes{$machine}", "{{instance}}"
-            ),
-        ],
+        queries=Query("dbhost_memory_page_tables_bytes{$machine} / dbhost_memory_bytes{$machine}"),
         thresholds=[(PARAMETERS["hugepages"]["page_tables_share"], "orange")],
-        empty=NO_HOST,
-        width=8,
     ),
     TimeSeries(
         title="NUMA: pages on the wrong node (good: 0)",
-        description="Pages allocated on a node though intended for another. A server larger than a node cannot "
-        "avoid it; a smaller one can be bound. Source: node*/numastat numa_miss.",
-        unit="count:/s",
-        queries=[
-            Query(
-                "topk(20, rate(dbhost_numa_miss_pages_total{$machine}[$__rate_interval]))",
-                "{{instance}} node {{node}}",
-            ),
-        ],
-        empty=NO_HOST,
-        width=8,
+        description="Pages allocated on a node though intended for another. A server larger than a node "
+        "cannot avoid it; a smaller one can be bound. Source: node*/numastat numa_miss.",
+        queries=Query(
+            "topk(20, rate(dbhost_numa_miss_pages_total{$machine}[$__rate_interval]))",
+            "{{instance}} node {{node}}",
+        ),
     ),
     TimeSeries(
         title="NUMA: free memory by node (good: even)",
-        description="Free memory of each node. Engines on a node without free memory use remote memory. Source: "
-        "node*/meminfo.",
-        unit="bytes",
-        queries=[Query("topk(20, dbhost_numa_memory_free_bytes{$machine})", "{{instance}} node {{node}}")],
-        empty=NO_HOST,
-        width=8,
+        description="Free memory of each node. Engines on a node without free memory use remote memory. "
+        "Source: node*/meminfo.",
+        queries=Query("topk(20, dbhost_numa_memory_free_bytes{$machine})", "{{instance}} node {{node}}"),
     ),
     TimeSeries(
         title="NUMA balancing: hint faults (good: 0)",
         description="Page faults that automatic NUMA balancing causes to find out which node uses a page. "
         "Disable it for databases with huge pages: kernel.numa_balancing=0. Source: /proc/vmstat "
         "numa_hint_faults.",
-        unit="count:/s",
-        queries=[
-            Query(
-                "rate(dbhost_numa_balancing_hint_faults_total{$machine}[$__rate_interval])", "{{instance}}"
-            ),
-        ],
+        queries=Query("rate(dbhost_numa_balancing_hint_faults_total{$machine}[$__rate_interval])"),
         empty="Not collected: this kernel has no NUMA balancing",
-        width=8,
     ),
     TimeSeries(
         title="Page faults of databases (good: few)",
-        description="Page faults served from memory, by server. Many under steady load: memory is touched for "
-        "the first time, or released and allocated again. Source: /proc/PID/stat minflt.",
-        unit="count:/s",
-        queries=[
-            Query(
-                "topk(10, rate(dbhost_process_minor_faults_total{$machine}[$__rate_interval]))",
-                "{{instance}} {{server_name}}",
-            )
-        ],
-        empty=NO_PROCESS,
-        width=8,
+        description="Page faults served from memory, by server. Many under steady load: memory is touched "
+        "for the first time, or released and allocated again. Source: /proc/PID/stat minflt.",
+        queries=Query(
+            "topk(10, rate(dbhost_process_minor_faults_total{$machine}[$__rate_interval]))",
+            "{{instance}} {{server_name}}",
+        ),
     ),
     Table(
         title="Not collected here, and why (good: empty)",
         description="What this machine, kernel or container lacks, and events that perf cannot count, with a "
-        "remedy. Sources: dbhost_collector_unavailable, dbhost_perf_problem, "
-        "dbhost_perf_event_problem.",
-        queries=[
-            rows(
-                "dbhost_collector_unavailable{$machine} == 1 or dbhost_perf_problem{$machine} == 1"
-                " or dbhost_perf_event_problem{$machine} == 1"
-            )
-        ],
+        "remedy. Sources: dbhost_collector_unavailable, dbhost_perf_problem, dbhost_perf_event_problem.",
+        queries=rows(
+            "dbhost_collector_unavailable{$machine} == 1 or dbhost_perf_problem{$machine} == 1"
+            " or dbhost_perf_event_problem{$machine} == 1"
+        ),
         columns=[
-            Column(name="instance", title="Machine"),
-            Column(name="collector", title="Collector"),
-            Column(name="event", title="Event"),
-            Column(name="reason", title="Reason"),
-            Column(name="hint", title="What to do"),
+            *labels(
+                instance="Machine", collector="Collector", event="Event", reason="Reason", hint="What to do"
+            ),
         ],
         empty="Everything is collected",
         height=5,

@@ -1,8 +1,9 @@
 """Builds a dashboard from panels: grid, variables, change annotations and links."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
-from dashboards.panels import COLUMNS, Panel
+from dashboards.panels import COLUMNS, Panel, Row
 from dashboards.queries import DATASOURCE, MACHINE, SELECTOR, Json
 
 TAG = "ase-exporter"
@@ -99,13 +100,28 @@ def place_on_grid(panels: Sequence[Panel]) -> list[Json]:
     """Place panels left to right, then down; each gets an id and a position."""
     placed: list[Json] = []
     x = y = row_height = 0
-    for number, panel in enumerate(panels, start=1):
-        if x + panel.width > COLUMNS:
+    for number, (panel, width) in enumerate(zip(panels, _widths(panels), strict=True), start=1):
+        if x + width > COLUMNS:
             x, y, row_height = 0, y + row_height, 0
-        position = {"x": x, "y": y, "w": panel.width, "h": panel.height}
+        position = {"x": x, "y": y, "w": width, "h": panel.height}
         placed.append({"id": number, "gridPos": position} | panel.json())
-        x, row_height = x + panel.width, max(row_height, panel.height)
+        x, row_height = x + width, max(row_height, panel.height)
     return placed
+
+
+def _widths(panels: Sequence[Panel]) -> Iterator[int]:
+    """Widths of panels. Those without one that follow each other are spread over lines as evenly as possible."""
+    across = 2
+    for shares, neighbours in groupby(panels, key=lambda panel: not panel.width):
+        some = list(neighbours)
+        if shares:
+            lines = -(-len(some) // across)
+            for line in range(lines):
+                here = len(some[line::lines])
+                yield from [COLUMNS // here] * here
+        for panel in some if not shares else ():
+            across = panel.across if isinstance(panel, Row) else across
+            yield panel.width
 
 
 def label_variable(name: str, label: str, query: str, *, multi: bool = True) -> Json:

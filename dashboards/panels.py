@@ -4,21 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from dashboards.queries import DATASOURCE, Json, Query
+from dashboards.queries import DATASOURCE, Json, Queries, several
+from dashboards.sources import described, reason, unit_of
 
 COLUMNS = 24
-DASH: Json = {"index": 9, "text": "–", "color": "text"}
-UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
 # Colour of a missing figure: neither good nor bad, and legible on dark and light.
 NEUTRAL = "#808080"
 NOT_COLLECTED = "not collected"
-# Label of a table -> the dashboard that shows more of it, to which a click on a cell leads.
-MORE_ABOUT = {
-    "instance": "ase-server",
-    "spinlock": "ase-contention",
-    "cache": "ase-contention",
-    "database": "ase-storage",
-}
 Thresholds = Sequence[tuple[float, str]]
 # Minimum top of an axis by unit: Grafana would scale a line at 0 to 100. Not si:/s, which shows thousandths as m/s.
 MIN_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1} | dict.fromkeys(
@@ -29,7 +21,11 @@ HIGH_IS_GOOD = ("(good: high)", "(good: high and steady)", "(good: up)", "(good:
 
 
 class Panel(Protocol):
-    """A panel on the grid. width, height: in columns (of 24) and rows."""
+    """A panel on the grid. width, height: in columns (of 24) and rows; width 0 shares the line with its neighbours.
+
+    A description without sources gets those of its queries. empty: why there may be no data, if the catalogue does not
+    know it.
+    """
 
     @property
     def width(self) -> int: ...
@@ -68,7 +64,35 @@ def right_axis(name: str, unit: str, **properties: Any) -> Json:
     )
 
 
-def _defaults(
+def _with_reason(description: str, queries: Queries, empty: str = "") -> str:
+    text = empty or reason(queries)
+    return f"{described(description, queries)} Without data: {text[0].lower()}{text[1:]}."
+
+
+def named(names: Mapping[str, tuple[str, str]]) -> list[Json]:
+    """The mapping of values to a text and a colour, if there are any."""
+    options = {
+        value: {"index": index, "text": text, "color": colour}
+        for index, (value, (text, colour)) in enumerate(names.items())
+    }
+    return [{"type": "value", "options": options}] if names else []
+
+
+def panel_json(
+    kind: str, title: str, description: str, queries: Queries, field_config: Json, options: Json
+) -> Json:
+    return {
+        "type": kind,
+        "title": title,
+        "description": description,
+        "datasource": DATASOURCE,
+        "fieldConfig": field_config,
+        "options": options,
+        "targets": [query.json(number) for number, query in enumerate(several(queries))],
+    }
+
+
+def defaults_json(
     unit: str, minimum: float | None, maximum: float | None, empty: str, thresholds: Json, colour: str
 ) -> Json:
     limits = {"min": minimum, "max": maximum}
@@ -85,30 +109,30 @@ def _defaults(
 class TimeSeries:
     """A graph over time.
 
-    unit: a Grafana unit (percentunit, short, reqps…). thresholds: (value, colour) drawn as lines.
-    empty: text shown without data; explains why there may be none.
+    unit: a Grafana unit (percentunit, short…), if the name of the metric does not say it. thresholds: (value, colour)
+    drawn as lines.
     """
 
     title: str
     description: str
-    unit: str
-    queries: Sequence[Query]
-    empty: str
+    queries: Queries
+    unit: str = ""
+    empty: str = ""
     thresholds: Thresholds = ()
     minimum: float | None = 0
     maximum: float | None = None
     stacked: bool = False
     overrides: Sequence[Json] = ()
-    width: int = 12
+    width: int = 0
     height: int = 9
-    legend_right: bool = False
 
     def json(self) -> Json:
-        defaults = _defaults(
-            self.unit,
+        unit = self.unit or unit_of(self.queries)
+        defaults = defaults_json(
+            unit,
             self.minimum,
             self.maximum,
-            self.empty,
+            self.empty or reason(self.queries),
             steps(self.thresholds, "transparent"),
             "palette-classic",
         )
@@ -122,18 +146,18 @@ class TimeSeries:
             "stacking": {"group": "A", "mode": "normal" if self.stacked else "none"},
             "thresholdsStyle": {"mode": "line" if self.thresholds else "off"},
         }
-        if self.minimum == 0 and self.maximum is None and self.unit in MIN_TOP:
-            defaults["custom"]["axisSoftMax"] = MIN_TOP[self.unit]
-        return {
-            "type": "timeseries",
-            "title": self.title,
-            "description": self.description,
-            "datasource": DATASOURCE,
-            "fieldConfig": {"defaults": defaults, "overrides": list(self.overrides)},
-            "options": {
+        if self.minimum == 0 and self.maximum is None and unit in MIN_TOP:
+            defaults["custom"]["axisSoftMax"] = MIN_TOP[unit]
+        return panel_json(
+            "timeseries",
+            self.title,
+            described(self.description, self.queries),
+            self.queries,
+            {"defaults": defaults, "overrides": list(self.overrides)},
+            {
                 "legend": {
                     "displayMode": "table",
-                    "placement": "right" if self.legend_right else "bottom",
+                    "placement": "bottom",
                     "showLegend": True,
                     "calcs": ["lastNotNull", "max"],
                     "sortBy": "Last *",
@@ -142,8 +166,7 @@ class TimeSeries:
                 },
                 "tooltip": {"mode": "multi", "sort": "desc"},
             },
-            "targets": [query.json(number) for number, query in enumerate(self.queries)],
-        }
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +174,14 @@ class Stat:
     """One or a few large figures.
 
     show: value, name, or value_and_name. names: value -> (text, colour) to show instead. blank: short text shown
-    without data; empty: why there may be none, which goes into the description for lack of space.
+    without data; why there may be none goes into the description for lack of space.
     """
 
     title: str
     description: str
-    unit: str
-    queries: Sequence[Query]
-    empty: str
+    queries: Queries
+    unit: str = "none"
+    empty: str = ""
     thresholds: Thresholds = ()
     base: str = "green"
     minimum: float | None = None
@@ -177,7 +200,7 @@ class Stat:
     height: int = 4
 
     def json(self) -> Json:
-        defaults = _defaults(
+        defaults = defaults_json(
             self.unit,
             self.minimum,
             self.maximum,
@@ -189,19 +212,14 @@ class Stat:
             defaults["decimals"] = self.decimals
         missing = {"index": 9, "text": self.blank, "color": NEUTRAL}
         defaults["mappings"] = [{"type": "special", "options": {"match": "null", "result": missing}}]
-        if self.names:
-            options = {
-                value: {"index": index, "text": text, "color": colour}
-                for index, (value, (text, colour)) in enumerate(self.names.items())
-            }
-            defaults["mappings"].append({"type": "value", "options": options})
-        return {
-            "type": "stat",
-            "title": self.title,
-            "description": f"{self.description} Without data: {self.empty[0].lower()}{self.empty[1:]}.",
-            "datasource": DATASOURCE,
-            "fieldConfig": {"defaults": defaults, "overrides": list(self.overrides)},
-            "options": {
+        defaults["mappings"] += named(self.names)
+        return panel_json(
+            "stat",
+            self.title,
+            _with_reason(self.description, self.queries, self.empty),
+            self.queries,
+            {"defaults": defaults, "overrides": list(self.overrides)},
+            {
                 "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
                 "orientation": self.orientation,
                 "textMode": self.show,
@@ -217,124 +235,7 @@ class Stat:
                 "showPercentChange": False,
                 "wideLayout": True,
             },
-            "targets": [query.json(number) for number, query in enumerate(self.queries)],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column of a table. name: Grafana's name (a label, or `Value #A`…), shown as `title`.
-
-    bar: draw a gauge; thresholds: colour the cell; none: value that means no data.
-    """
-
-    name: str
-    title: str
-    unit: str = ""
-    thresholds: Thresholds = ()
-    base: str = "green"
-    maximum: float | None = None
-    bar: bool = False
-    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    none: str = ""
-    width: int | None = None
-    decimals: int | None = None
-
-    def override(self, link: str) -> Json:
-        """Return how cells look. link: target of a click, "" for none."""
-        properties: dict[str, Any] = {"noValue": "–"}
-        if self.unit:
-            properties["unit"] = self.unit
-        elif not self.name.startswith("Value"):
-            # Labels may look like numbers: the hash of a statement would be shown as 1.00 Bil.
-            properties["unit"] = "string"
-        if self.decimals is not None:
-            properties["decimals"] = self.decimals
-        if self.bar:
-            properties |= {"min": 0, "max": self.maximum}
-        properties["mappings"] = [UNKNOWN] if self.name.startswith("Value") else []
-        if self.none:
-            properties["mappings"].append({"type": "value", "options": {self.none: DASH}})
-        if self.thresholds or self.names:
-            properties["thresholds"] = steps(self.thresholds, self.base)
-            properties["color"] = {"mode": "thresholds"}
-            properties["custom.displayMode"] = "gradient-gauge" if self.bar else "color-text"
-        if self.names:
-            options = {
-                value: {"index": index, "text": text, "color": colour}
-                for index, (value, (text, colour)) in enumerate(self.names.items())
-            }
-            properties["mappings"].append({"type": "value", "options": options})
-        if link:
-            properties["links"] = [{"title": self.title, "url": link, "targetBlank": False}]
-        if self.width:
-            properties["custom.width"] = self.width
-        return by_name(self.title, **properties)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A table of instant queries, merged on their common labels; only `columns` are shown.
-
-    sort: titles of the sort columns, descending, or ascending after "-".
-    """
-
-    title: str
-    description: str
-    queries: Sequence[Query]
-    columns: Sequence[Column]
-    empty: str
-    unit: str = "short"
-    sort: Sequence[str] = ()
-    width: int = COLUMNS
-    height: int = 8
-
-    def json(self) -> Json:
-        shown = [column.name for column in self.columns]
-        return {
-            "type": "table",
-            "title": self.title,
-            "description": self.description,
-            "datasource": DATASOURCE,
-            "fieldConfig": {
-                "defaults": _defaults(self.unit, None, None, self.empty, steps((), "text"), "thresholds")
-                | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False, "inspect": False}},
-                "overrides": [column.override(self._link(column.name)) for column in self.columns],
-            },
-            "options": {
-                "frameIndex": 0,
-                "showHeader": True,
-                "sortBy": [
-                    {"displayName": title.removeprefix("-"), "desc": not title.startswith("-")}
-                    for title in self.sort
-                ],
-            },
-            "transformations": [
-                {"id": "merge", "options": {}},
-                {"id": "filterFieldsByName", "options": {"include": {"names": shown}}},
-                {
-                    "id": "organize",
-                    "options": {
-                        "excludeByName": {},
-                        "indexByName": {name: index for index, name in enumerate(shown)},
-                        "renameByName": {column.name: column.title for column in self.columns},
-                    },
-                },
-            ],
-            "targets": [query.json(number) for number, query in enumerate(self.queries)],
-        }
-
-    def _link(self, label: str) -> str:
-        """Return the address of the dashboard that shows more of a label, for the row's server or machine; or ""."""
-        of_row = next((column.title for column in self.columns if column.name == "instance"), "")
-        if of_row == "Machine":
-            uid = "ase-hugepages" if label == "instance" else ""
-            chosen = "${host_job:queryparam}&var-host=${__data.fields.Machine}"
-        else:
-            uid = MORE_ABOUT.get(label, "")
-            server = f"var-instance=${{__data.fields.{of_row}}}" if of_row else "${instance:queryparam}"
-            chosen = f"${{job:queryparam}}&{server}"
-        return f"/d/{uid}?${{__url_time_range}}&${{datasource:queryparam}}&{chosen}" if uid else ""
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,24 +244,26 @@ class Heatmap:
 
     title: str
     description: str
-    queries: Sequence[Query]
-    empty: str
+    queries: Queries
     unit: str = "percentunit"
     width: int = COLUMNS
     height: int = 9
 
     def json(self) -> Json:
-        return {
-            "type": "heatmap",
-            "title": self.title,
-            # Grafana 9.3 shows "No data" in place of noValue.
-            "description": f"{self.description} Without data: {self.empty[0].lower()}{self.empty[1:]}.",
-            "datasource": DATASOURCE,
-            "fieldConfig": {
-                "defaults": {"noValue": self.empty, "custom": {"scaleDistribution": {"type": "linear"}}},
+        # Grafana 9.3 shows "No data" in place of noValue.
+        return panel_json(
+            "heatmap",
+            self.title,
+            _with_reason(self.description, self.queries),
+            self.queries,
+            {
+                "defaults": {
+                    "noValue": reason(self.queries),
+                    "custom": {"scaleDistribution": {"type": "linear"}},
+                },
                 "overrides": [],
             },
-            "options": {
+            {
                 "calculate": False,
                 "cellGap": 1,
                 "color": {
@@ -381,8 +284,7 @@ class Heatmap:
                 "tooltip": {"show": True, "mode": "single", "yHistogram": False},
                 "yAxis": {"axisPlacement": "left", "unit": self.unit, "reverse": False},
             },
-            "targets": [query.json(number) for number, query in enumerate(self.queries)],
-        }
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,9 +308,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A heading above the panels that follow."""
+    """A heading above the panels that follow. across: how many of those without a width stand side by side, at most."""
 
     title: str
+    across: int = 2
     width: int = COLUMNS
     height: int = 1
 

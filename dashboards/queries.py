@@ -1,5 +1,6 @@
 """PromQL queries of panels, and the label matchers of the chosen servers and machines."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class Query:
     """
 
     expr: str
-    legend: str = ""
+    legend: str = "{{instance}}"
     instant: bool = False
     format: str = "time_series"
 
@@ -50,9 +51,22 @@ class Query:
 
 def rows(expr: str) -> Query:
     """Return a query for a table: current values, one row per series."""
-    return Query(expr, instant=True, format="table")
+    return Query(expr, "", instant=True, format="table")
 
 
 def now(expr: str, legend: str = "") -> Query:
     """Return a query for a Stat: current values."""
     return Query(expr, legend, instant=True)
+
+
+def per(counter: str, uses: str, legend: str = "{{instance}}", top: int = 0) -> Query:
+    """Return a query for what a counter grows by for each use. top: show the highest."""
+    ratio = f"{rate(counter)} / ({rate(uses)} > 0)"
+    return Query(f"topk({top}, {ratio})" if top else ratio, legend)
+
+
+Queries = Query | Sequence[Query]
+
+
+def several(queries: Queries) -> Sequence[Query]:
+    return [queries] if isinstance(queries, Query) else queries

@@ -1,75 +1,62 @@
 """Dashboard of one server at a glance, from its state to its engines and its memory."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_THREADS, NO_WAITS
 from dashboards.contention import HEADLINES
 from dashboards.layout import dashboard
-from dashboards.panels import Column, Heatmap, Panel, Row, Table, TimeSeries, right_axis
+from dashboards.panels import Heatmap, Panel, Row, TimeSeries, right_axis
 from dashboards.queries import Query, rows
+from dashboards.tables import Table, labels
 
 PANELS: list[Panel] = [
     *HEADLINES,
     Row("Where the time goes"),
     *common.time_account(),
     Row("Working or spinning? (orange marks are changes)"),
-    common.cpu_busy(),
-    common.throughput_per_cpu(),
-    common.cache_contention(),
-    common.spinning_cpu(),
+    common.CPU_BUSY,
+    common.THROUGHPUT_PER_CPU,
+    common.CACHE_CONTENTION,
+    common.SPINNING_CPU,
     common.latest_changes(height=7),
     Row("Engines and threads"),
     Heatmap(
         title="Engines by CPU busy (good: one band, below the top)",
         description="Number of engines by how busy they are. One band at the top with high spinning is "
-        "contention; two separate bands mean that work is spread unevenly. Source: monEngine, user "
-        "and system time as a share of all.",
-        queries=[
-            Query("sum by (le) (ase:engines_busy_bucket:count{$selector})", "{{le}}", format="heatmap"),
-        ],
-        empty=NO_MONITORING,
+        "contention; two separate bands mean that work is spread unevenly.",
+        queries=Query("sum by (le) (ase:engines_busy_bucket:count{$selector})", "{{le}}", format="heatmap"),
     ),
     TimeSeries(
         title="Engine time by mode (good: some idle, little system)",
-        description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System time "
-        "over a third of user time points to the machine: huge pages, network. Source: monEngine.",
-        unit="percentunit",
-        queries=[
-            Query("avg by (mode) (ase:engine_modes:ratio_rate1m{$selector})", "{{mode}}"),
-        ],
+        description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System "
+        "time over a third of user time points to the machine: huge pages, network.",
+        queries=Query("avg by (mode) (ase:engine_modes:ratio_rate1m{$selector})", "{{mode}}"),
         maximum=1,
         stacked=True,
-        empty=NO_MONITORING,
     ),
     TimeSeries(
         title="CPU that engines did not get (good: under 20 %)",
-        description="Share of the time that engines were busy, without a CPU from the operating system: steal by "
-        "the hypervisor, or other processes of the host. Source: monThread against monEngine.",
+        description="Share of the time that engines were busy, without a CPU from the operating system: "
+        "steal by the hypervisor, or other processes of the host.",
         unit="percentunit",
         # The two clocks differ slightly: without a loss it is about 0, or below.
-        queries=[
-            Query(
-                "clamp_min(1 - sum by (instance) (ase:thread_pool_cpu:rate1m{$selector})"
-                ' / (sum by (instance) (ase:engine_cpu:rate1m{$selector,mode=~"user|system"}) >= 0.1), 0)',
-                "{{instance}}",
-            )
-        ],
+        queries=Query(
+            "clamp_min(1 - sum by (instance) (ase:thread_pool_cpu:rate1m{$selector})"
+            ' / (sum by (instance) (ase:engine_cpu:rate1m{$selector,mode=~"user|system"}) >= 0.1), 0)',
+            "{{instance}}",
+        ),
         thresholds=[(thresholds.PARAMETERS["diagnosis"]["cpu_lost"], "orange")],
-        empty=NO_THREADS,
     ),
     TimeSeries(
         title="CPU units by thread pool (good: mostly engines)",
-        description="CPU seconds per second by thread pool. syb_system_pool holds I/O and network threads: near "
-        "1 per thread it is a bottleneck. Source: monThread.",
         unit="short",
-        queries=[Query("sum by (pool) (ase:thread_pool_cpu:rate1m{$selector})", "{{pool}}")],
+        description="CPU seconds per second by thread pool. syb_system_pool holds I/O and network threads: "
+        "near 1 per thread it is a bottleneck.",
+        queries=Query("sum by (pool) (ase:thread_pool_cpu:rate1m{$selector})", "{{pool}}"),
         stacked=True,
-        empty=NO_THREADS,
     ),
     TimeSeries(
         title="Run queue per engine (good: under 2)",
-        description="Runnable tasks waiting for an engine, per online engine. Long queues with little spinning "
-        "need more CPU; with much spinning, less contention. Source: monSysLoad.",
-        unit="short",
+        description="Runnable tasks waiting for an engine, per online engine. Long queues with little "
+        "spinning need more CPU; with much spinning, less contention.",
         queries=[
             Query(
                 "sum by (instance) (ase_run_queue_length{$selector})"
@@ -79,68 +66,51 @@ PANELS: list[Panel] = [
             Query("max by (instance) (ase_run_queue_length_max{$selector})", "{{instance}} longest queue"),
         ],
         thresholds=[(thresholds.PARAMETERS["cpu"]["run_queue_per_engine"], "orange")],
-        empty=NO_MONITORING,
     ),
     TimeSeries(
         title="Engines online (good: steady)",
-        description="Engines by state. Fewer engines spin less: reduce before you add. Source: monEngine.",
-        unit="none",
-        queries=[Query("sum by (instance, state) (ase_engines{$selector})", "{{instance}} {{state}}")],
-        empty=NO_MONITORING,
+        description="Engines by state. Fewer engines spin less: reduce before you add.",
+        queries=Query("sum by (instance, state) (ase_engines{$selector})", "{{instance}} {{state}}"),
     ),
     TimeSeries(
         title="Involuntary switches by pool (good: near 0)",
-        description="Times that the operating system preempted a thread of ASE: the machine has fewer free CPUs "
-        "than the server has engines. Source: monThread.NonVoluntaryCtxtSwitches.",
-        unit="count:/s",
-        queries=[
-            Query(
-                'sum by (pool) (rate(ase_threads_context_switches_total{$selector,cause!="voluntary"}'
-                "[$__rate_interval]))",
-                "{{pool}}",
-            )
-        ],
-        empty=NO_THREADS,
+        description="Times that the operating system preempted a thread of ASE: the machine has fewer free "
+        "CPUs than the server has engines.",
+        queries=Query(
+            'sum by (pool) (rate(ase_threads_context_switches_total{$selector,cause!="voluntary"}'
+            "[$__rate_interval]))",
+            "{{pool}}",
+        ),
     ),
     Row("Work and waits"),
     TimeSeries(
         title="Transactions (good: steady)",
-        description="Committed transactions. Compare with throughput per CPU unit: fewer transactions at night "
-        "are normal, the same number for more CPU is a problem. Source: monState.Transactions.",
-        unit="count:/s",
-        queries=[Query("ase:transactions:rate1m{$selector}", "{{instance}}")],
-        empty=NO_MONITORING,
-        width=6,
+        description="Committed transactions. Compare with throughput per CPU unit: fewer transactions at "
+        "night are normal, the same number for more CPU is a problem.",
+        queries=Query("ase:transactions:rate1m{$selector}"),
     ),
     TimeSeries(
         title="Waiting tasks by event (good: few)",
         description="Average number of waiting tasks by event (seconds waited per second), the ten largest, "
-        "without clients and timers. What to do: Waits and sessions. Source: monSysWaits.WaitTime.",
-        unit="short",
-        queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
-        empty=NO_WAITS,
-        width=12,
+        "without clients and timers. What to do: Waits and sessions.",
+        queries=Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}"),
     ),
     TimeSeries(
         title="Blocked processes (good: 0)",
-        description="Processes blocked by another; right axis: longest wait. What to do: Waits and sessions. "
-        "Source: sysprocesses.blocked, time_blocked.",
-        unit="none",
+        description="Processes blocked by another; right axis: longest wait. What to do: Waits and sessions.",
         queries=[
             Query("sum(ase_processes_blocked{$selector})", "blocked"),
             Query("max(ase_process_longest_block_seconds{$selector})", "longest"),
         ],
         thresholds=thresholds.BLOCKED,
         overrides=[right_axis("longest", "s")],
-        empty=NO_COLLECTOR,
-        width=6,
     ),
     common.time_per_io("Storage and network"),
-    common.log_space_used(),
+    common.LOG_SPACE_USED,
     TimeSeries(
         title="Logical and max memory (good: headroom)",
         description="Memory that the configuration requires (`total logical memory`), and its limit (`max "
-        "memory`). Without headroom the next change of an option may fail. Source: syscurconfigs.",
+        "memory`). Without headroom the next change of an option may fail.",
         unit="bytes",
         queries=[
             Query(
@@ -151,33 +121,26 @@ PANELS: list[Panel] = [
                 '2048 * sum by (instance) (ase_config_value{$selector,name="max memory"})', "{{instance}} max"
             ),
         ],
-        empty=NO_COLLECTOR,
-        width=8,
     ),
     TimeSeries(
         title="Time since the start (good: steadily rising)",
-        description="Time since the server was started. Source: monState.StartDate.",
+        description="Time since the server was started.",
         unit="s",
-        queries=[Query("time() - ase_start_timestamp_seconds{$selector}", "{{instance}}")],
-        empty=NO_COLLECTOR,
+        queries=Query("time() - ase_start_timestamp_seconds{$selector}"),
     ),
     TimeSeries(
         title="Messages of the error log by severity (good: none over 16)",
-        description="Messages per hour by severity, the ten most frequent. Source: monErrorLog.",
+        description="Messages per hour by severity, the ten most frequent.",
         unit="none",
-        queries=[
-            Query(
-                "topk(10, sum by (instance, severity) (increase(ase_error_log_messages_total{$selector}[1h])))",
-                "{{instance}} severity {{severity}}",
-            )
-        ],
+        queries=Query(
+            "topk(10, sum by (instance, severity) (increase(ase_error_log_messages_total{$selector}[1h])))",
+            "{{instance}} severity {{severity}}",
+        ),
         empty="No message since the exporter was started, or the collector is off",
     ),
     TimeSeries(
         title="Locked logins, and failed ones in an hour (good: as usual)",
-        description="Logins that are locked, and messages 4002 of the error log in an hour. Source: "
-        "syslogins.status, monErrorLog.",
-        unit="none",
+        description="Logins that are locked, and messages 4002 of the error log in an hour.",
         queries=[
             Query("ase_logins_locked{$selector}", "{{instance}} locked"),
             Query(
@@ -185,22 +148,22 @@ PANELS: list[Panel] = [
                 "{{instance}} failed in an hour",
             ),
         ],
-        empty=NO_COLLECTOR,
     ),
     Table(
         title="Links between instances of a cluster (good: Up)",
-        description="State by traffic and, while that leaves it in doubt, by active monitoring. Source: "
-        "monCIPCLinks.",
-        queries=[rows("ase_cluster_link_state{$selector}")],
+        description="State by traffic and, while that leaves it in doubt, by active monitoring.",
+        queries=rows("ase_cluster_link_state{$selector}"),
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="local", title="From"),
-            Column(name="remote", title="To"),
-            Column(name="state", title="By traffic"),
-            Column(name="active_state", title="By active monitoring"),
+            *labels(
+                instance="Server",
+                local="From",
+                remote="To",
+                state="By traffic",
+                active_state="By active monitoring",
+            ),
         ],
         empty="Not collected: only Cluster Edition has them",
-        width=12,
+        width=0,
         height=9,
     ),
     common.not_collected(),

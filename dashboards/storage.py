@@ -1,150 +1,112 @@
 """Dashboard of storage and network: devices, I/O queues, space, backups, network."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_SPACE, NO_THREADS
 from dashboards.layout import dashboard
-from dashboards.panels import Column, Panel, Row, Table, TimeSeries
-from dashboards.queries import Query, rate, rows
-
-NO_AGENT = "Not collected (yet): no database is replicated, or the collectors rep_* are off (opt-in)"
+from dashboards.panels import Panel, Row, TimeSeries
+from dashboards.queries import Query, rows
+from dashboards.tables import Column, Table, labels
 
 PANELS: list[Panel] = [
     Row("I/O by purpose"),
-    common.time_per_io("check the devices below, then the storage system", width=12),
+    common.time_per_io("check the devices below, then the storage system"),
     TimeSeries(
         title="I/Os per second by purpose",
-        description="I/Os completed by purpose. Source: monIOQueue.IOs.",
+        description="I/Os completed by purpose.",
         unit="iops",
-        queries=[Query("rate(ase_io_queue_ios_total{$selector}[$__rate_interval])", "{{instance}} {{io}}")],
-        empty=NO_MONITORING,
+        queries=Query("rate(ase_io_queue_ios_total{$selector}[$__rate_interval])", "{{instance}} {{io}}"),
     ),
     Row("Devices"),
     TimeSeries(
         title="Time per I/O of the busiest devices (good: under 30 ms)",
-        description="Time per I/O of the ten devices with most I/Os. If one device is slow, check its path or "
-        "disk; if all are, the storage system. Source: monDeviceIO.IOTime.",
-        unit="s",
-        queries=[
-            Query("topk(10, ase:device_top_latency:seconds_rate1m{$selector})", "{{instance}} {{device}}")
-        ],
+        description="Time per I/O of the ten devices with most I/Os. If one device is slow, check its path "
+        "or disk; if all are, the storage system.",
+        queries=Query(
+            "topk(10, ase:device_top_latency:seconds_rate1m{$selector})", "{{instance}} {{device}}"
+        ),
         thresholds=thresholds.LATENCY,
-        empty=NO_MONITORING,
     ),
     TimeSeries(
         title="I/Os of the busiest devices (good: spread evenly)",
-        description="I/Os per second of the ten busiest devices. Source: monDeviceIO.Reads, APFReads, "
-        "Writes.",
+        description="I/Os per second of the ten busiest devices.",
         unit="iops",
-        queries=[Query("topk(10, ase:device_top_ios:rate1m{$selector})", "{{instance}} {{device}}")],
-        empty=NO_MONITORING,
-    ),
-    TimeSeries(
-        title="Deferred I/Os (good: 0)",
-        description="I/Os deferred for lack of a structure: raise `disk i/o structures`, or the limit of the "
-        "operating system. Source: monIOController.Deferred.",
-        unit="count:/s",
-        queries=[
-            Query(
-                "sum by (controller) (rate(ase_io_controller_deferred_total{$selector}[$__rate_interval]))",
-                "{{controller}}",
-            )
-        ],
-        empty=NO_THREADS,
-        width=24,
+        queries=Query("topk(10, ase:device_top_ios:rate1m{$selector})", "{{instance}} {{device}}"),
     ),
     Row("Space and backups"),
     TimeSeries(
         title="Data space used (good: under 90 %)",
         description="Used space of the ten fullest databases; mixed holds data and log. What to do: alter "
-        "database. Source: sysusages, curunreservedpgs.",
+        "database.",
         unit="percentunit",
-        queries=[
-            Query(
-                'topk(10, 1 - ase_database_free_bytes{$selector,use!="log"}'
-                ' / (ase_database_size_bytes{$selector,use!="log"} > 0))',
-                "{{instance}} {{database}}",
-            )
-        ],
+        queries=Query(
+            'topk(10, 1 - ase_database_free_bytes{$selector,use!="log"}'
+            ' / (ase_database_size_bytes{$selector,use!="log"} > 0))',
+            "{{instance}} {{database}}",
+        ),
         thresholds=[
             (thresholds.PARAMETERS["space"]["warning"], "orange"),
             (thresholds.PARAMETERS["space"]["critical"], "red"),
         ],
         maximum=1,
-        empty=NO_SPACE,
     ),
     TimeSeries(
         title="Time until full, at the pace of the last hours (good: days)",
-        description="When space, connections, locks or the procedure cache will run out, the ten soonest; at most a "
-        "month. A forecast from the last six hours (data) or the last hour. Source: ase:full:seconds_forecast.",
+        description="When space, connections, locks or the procedure cache will run out, the ten soonest; at "
+        "most a month. A forecast from the last six hours (data) or the last hour.",
         unit="s",
-        queries=[
-            Query(
-                "bottomk(10, ase:full:seconds_forecast{$selector} < 2592000)",
-                "{{instance}} {{resource}} {{database}}",
-            )
-        ],
+        queries=Query(
+            "bottomk(10, ase:full:seconds_forecast{$selector} < 2592000)",
+            "{{instance}} {{resource}} {{database}}",
+        ),
         thresholds=[(thresholds.PARAMETERS["space"]["forecast_data_seconds"], "orange")],
         empty="Nothing runs out within a month, or the server is not scraped for three hours yet",
     ),
     TimeSeries(
         title="Age of the last full dump (good: under 36 h)",
-        description="Time since the start of each database's last full dump, the ten oldest. Source: "
-        "monOpenDatabases.BackupStartTime.",
+        description="Time since the start of each database's last full dump, the ten oldest.",
         unit="s",
-        queries=[
-            Query(
-                "topk(10, time() - ase_database_backup_timestamp_seconds{$selector})",
-                "{{instance}} {{database}}",
-            )
-        ],
+        queries=Query(
+            "topk(10, time() - ase_database_backup_timestamp_seconds{$selector})",
+            "{{instance}} {{database}}",
+        ),
         thresholds=[(thresholds.PARAMETERS["log"]["backup_age_seconds"], "orange")],
         empty="No database was dumped since the server was started",
     ),
     TimeSeries(
         title="Age of the last log dump (good: under 4 h)",
-        description="Time since the last dump of each database's log, the ten oldest. Databases with `trunc log on "
-        "chkpt` have none. Source: monOpenDatabases.LastTranLogDumpTime.",
+        description="Time since the last dump of each database's log, the ten oldest. Databases with `trunc "
+        "log on chkpt` have none.",
         unit="s",
-        queries=[
-            Query(
-                "topk(10, time() - ase_database_log_dump_timestamp_seconds{$selector})",
-                "{{instance}} {{database}}",
-            )
-        ],
+        queries=Query(
+            "topk(10, time() - ase_database_log_dump_timestamp_seconds{$selector})",
+            "{{instance}} {{database}}",
+        ),
         thresholds=[(thresholds.PARAMETERS["log"]["dump_age_seconds"], "orange")],
         empty="No log was dumped since the server was started",
     ),
     TimeSeries(
         title="Age of the last checkpoint (good: minutes)",
-        description="Time since the last checkpoint of each database, the ten oldest. It bounds the time of a "
-        "recovery. Source: monOpenDatabases.LastCheckpointTime.",
+        description="Time since the last checkpoint of each database, the ten oldest. It bounds the time of "
+        "a recovery.",
         unit="s",
-        queries=[
-            Query(
-                "topk(10, time() - ase_database_checkpoint_timestamp_seconds{$selector})",
-                "{{instance}} {{database}}",
-            )
-        ],
-        empty=f"{NO_MONITORING}; or ASE is older than this column",
+        queries=Query(
+            "topk(10, time() - ase_database_checkpoint_timestamp_seconds{$selector})",
+            "{{instance}} {{database}}",
+        ),
     ),
     Table(
         title="Databases that are not available (good: empty)",
-        description="Databases in a state in which they cannot be used, or only in part. Source: "
-        "sysdatabases.status, status2, status3.",
-        queries=[rows('max by (instance, database, state) (ase_database_state{$selector,state!="online"})')],
+        description="Databases in a state in which they cannot be used, or only in part.",
+        queries=rows('max by (instance, database, state) (ase_database_state{$selector,state!="online"})'),
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="database", title="Database"),
-            Column(name="state", title="State"),
+            *labels(instance="Server", database="Database", state="State"),
         ],
         empty="All databases are available",
-        width=12,
+        width=0,
         height=9,
     ),
     Table(
         title="Licences",
-        description="Licences in use, with their state, and when they and their grace periods end. Source: "
-        "monLicense.",
+        description="Licences in use, with their state, and when they and their grace periods end.",
         queries=[
             rows("max by (instance, licence, edition, status) (ase_licence_info{$selector})"),
             rows("max by (instance, licence, edition) (ase_licence_quantity{$selector})"),
@@ -156,27 +118,22 @@ PANELS: list[Panel] = [
             ),
         ],
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="licence", title="Licence"),
-            Column(name="edition", title="Edition"),
-            Column(name="status", title="State"),
+            *labels(instance="Server", licence="Licence", edition="Edition", status="State"),
             Column(name="Value #B", title="Number"),
             Column(name="Value #C", title="Ends", unit="dateTimeAsIso"),
             Column(name="Value #D", title="Grace ends", unit="dateTimeAsIso"),
         ],
-        empty="Not collected (yet): the collector is off, or no licence is reported",
     ),
     Table(
         title="Databases (good: no full log, no failed dump)",
-        description="State of each database. Sources: monOpenDatabases, sysusages.",
+        description="State of each database.",
         queries=[
             rows("max by (instance, database) (ase_database_log_full{$selector})"),
             rows("max by (instance, database) (ase_database_suspended_processes{$selector})"),
             rows("max by (instance, database) (ase_database_backup_failed{$selector})"),
         ],
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="database", title="Database"),
+            *labels(instance="Server", database="Database"),
             Column(name="Value #A", title="Log full", names={"0": ("no", "green"), "1": ("yes", "red")}),
             Column(name="Value #B", title="Suspended tasks", thresholds=[(1, "red")]),
             Column(
@@ -184,83 +141,28 @@ PANELS: list[Panel] = [
             ),
         ],
         sort=["Log full"],
-        empty=NO_MONITORING,
         height=9,
     ),
-    Row("Replication: does it keep up with the log?"),
+    Row("Replication: does it keep up with the log?", across=3),
     TimeSeries(
         title="Messages in the sender's queue (good: few)",
-        description="Messages that wait to be sent to Replication Server. A queue that grows: the network or "
-        "Replication Server is slow, and the log cannot be truncated. Source: monRepSenders.MessagesInQueue.",
         unit="short",
-        queries=[Query("topk(20, ase_rep_sender_queue_messages{$selector})", "{{instance}} {{database}}")],
+        description="Messages that wait to be sent to Replication Server. A queue that grows: the network or "
+        "Replication Server is slow, and the log cannot be truncated.",
+        queries=Query("topk(20, ase_rep_sender_queue_messages{$selector})", "{{instance}} {{database}}"),
         thresholds=[(thresholds.PARAMETERS["replication"]["queued_messages"], "orange")],
-        empty=NO_AGENT,
-        width=8,
     ),
-    TimeSeries(
-        title="Log records: scanned and processed",
-        description="Log records that the scanner read, and those that it sent on. None, while the server "
-        "commits: replication stands still. Source: monRepLogActivity.LogRecordsScanned, LogRecordsProcessed.",
-        unit="count:/s",
-        queries=[
-            Query(
-                f"topk(10, {rate('ase_rep_log_records_scanned_total')})", "{{instance}} {{database}} scanned"
-            ),
-            Query(
-                f"topk(10, {rate('ase_rep_log_records_processed_total')})",
-                "{{instance}} {{database}} processed",
-            ),
-        ],
-        empty=NO_AGENT,
-        width=8,
-    ),
-    TimeSeries(
-        title="Truncation points (good: confirmed as requested)",
-        description="Truncation points requested from Replication Server, and moved. Without moves the log fills. "
-        "Source: monRepScanners.TruncationPointRequested, TruncationPointMoved.",
-        unit="count:/s",
-        queries=[
-            Query(
-                f"topk(10, {rate('ase_rep_truncation_points_requested_total')})",
-                "{{instance}} {{database}} requested",
-            ),
-            Query(
-                f"topk(10, {rate('ase_rep_truncation_points_moved_total')})",
-                "{{instance}} {{database}} moved",
-            ),
-        ],
-        empty=NO_AGENT,
-        width=8,
-    ),
-    Row("Network"),
+    Row("Network", across=3),
     TimeSeries(
         title="Bytes by direction",
-        description="Bytes sent and received. Source: monNetworkIO.BytesSentMB, BytesReceivedMB.",
-        unit="Bps",
-        queries=[
-            Query("rate(ase_network_bytes_total{$selector}[$__rate_interval])", "{{instance}} {{direction}}"),
-        ],
-        empty=NO_MONITORING,
-        width=8,
-    ),
-    TimeSeries(
-        title="Packets by direction",
-        description="TDS packets sent and received. Source: monNetworkIO.PacketsSent, PacketsReceived.",
-        unit="count:packets/s",
-        queries=[
-            Query(
-                "rate(ase_network_packets_total{$selector}[$__rate_interval])", "{{instance}} {{direction}}"
-            ),
-        ],
-        empty=NO_MONITORING,
-        width=8,
+        description="Bytes sent and received.",
+        queries=Query(
+            "rate(ase_network_bytes_total{$selector}[$__rate_interval])", "{{instance}} {{direction}}"
+        ),
     ),
     TimeSeries(
         title="Connections (good: under 90 % of limit)",
-        description="Open connections, and `number of user connections`. Source: monState.Connections, "
-        "syscurconfigs.",
-        unit="none",
+        description="Open connections, and `number of user connections`.",
         queries=[
             Query("sum by (instance) (ase_connections{$selector})", "{{instance}} open"),
             Query(
@@ -268,8 +170,6 @@ PANELS: list[Panel] = [
                 "{{instance}} configured",
             ),
         ],
-        empty=NO_COLLECTOR,
-        width=8,
     ),
     common.not_collected(
         "devices|io_.*|device_.*|databases|database_space|tempdbs|network|database_states|licences|rep_.*"

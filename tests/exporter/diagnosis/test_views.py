@@ -10,7 +10,8 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from dashboards.common import verdict
+from dashboards.common import VERDICT
+from dashboards.queries import several
 from tests.exporter.compare.conftest import by_metric, prometheus_with
 from tests.exporter.diagnosis.states import NUMBERS, State, generated, said
 from tests.needs import needs_prometheus
@@ -119,7 +120,7 @@ def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Pat
             # The report reads this, too, over the worst hour.
             found, _ = diagnose_window(prometheus, f'instance="{name}"', Span("now", start, now), usual=False)
             assert said(found) == expected, name
-            (panel,) = verdict().queries
+            (panel,) = several(VERDICT.queries)
             (shown,) = prometheus.query(panel.expr.replace("$selector", f'instance="{name}"'), now)
             assert shown.labels["word"] == expected[1], name
             if asked < ASKED:
