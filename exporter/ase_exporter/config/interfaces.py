@@ -1,5 +1,6 @@
 """Servers by the names that ASE's own programs know: from interfaces, sql.ini or freetds.conf."""
 
+import io
 import os
 import re
 import socket
@@ -44,8 +45,8 @@ def find_server(
 ) -> tuple[str, int, str]:
     """Host and port of a server, and where they are: in the first file that has it.
 
-    Of several query lines, the first that answers is taken, as Open Client does. Raises UserError if no file has it, or
-    its entry cannot be used.
+    Of several query lines, the first that answers is taken, as Open Client does; those that ask for TLS, which the
+    exporter has not, come last. Raises UserError if no file has it, or its entry cannot be used.
     """
     read, unread = [], []
     for file in interfaces_files(environment):
@@ -62,7 +63,7 @@ def find_server(
         except ValueError as error:
             raise UserError(f"{file}: {error}") from None
         if addresses:
-            *first, last = addresses
+            *first, last = sorted(addresses, key=lambda each: each.ssl)
             found = next((each for each in first if answers(each)), last)
             ssl = ", which asks for ssl: the exporter logs in without TLS" if found.ssl else ""
             return found.host, found.port, f"{file}, line {found.line}{ssl}"
@@ -89,9 +90,9 @@ def parse_interfaces(text: str, name: str) -> list[Address] | None:
     Raises ValueError, with the line, for an entry that names no address. A file with sections in brackets is sql.ini or
     freetds.conf; their names are found in any case, as FreeTDS and Open Client for Windows do.
     """
-    lines = [
-        (number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in "#;"
-    ]
+    # Unlike splitlines, which ends lines within comments: at the byte that is an ellipsis on Windows, for example.
+    numbered = enumerate(io.StringIO(text, newline=None), 1)
+    lines = [(number, line) for number, line in numbered if line.strip()[:1] not in "#;"]
     if any(line.lstrip().startswith("[") for _, line in lines):
         return _of_section(lines, name)
     return _of_entry(lines, name)
@@ -106,51 +107,58 @@ def _of_entry(lines: list[tuple[int, str]], name: str) -> list[Address] | None:
             here = words[0] == name
             start = start or (number if here else 0)
         elif here and words[0].lower() == "query":
-            queries.append(_query(name, number, words[1:]))
-    if start and not queries:
-        raise ValueError(f"line {start}: {name}: expected a query line: clients do not use master lines")
-    return queries or None
+            queries.append((number, _of_query(words[1:])))
+    return _addresses(name, start, queries) if start else None
 
 
-def _query(name: str, number: int, words: list[str]) -> Address:
-    """The address of a query line: as `tcp ether HOST PORT FILTER` or `tli tcp DEVICE ADDRESS FILTER`."""
-    if words[:1] == ["tli"]:
-        if not (match := _TLI.fullmatch(words[3] if len(words) > 3 else "")):
-            raise ValueError(
-                f"line {number}: {name}: expected a TLI address of IPv4, such as \\x000213880a010203"
-            )
-        words = ["tcp", "", socket.inet_ntoa(bytes.fromhex(match[2])), str(int(match[1], 16)), *words[4:]]
-    return _address(name, number, words[2:])
+def _of_query(words: list[str]) -> list[str]:
+    """Host, port and filters of `tcp ether HOST PORT FILTER` or `tli tcp DEVICE ADDRESS FILTER`; else nothing."""
+    if words[:1] == ["tli"] and (match := _TLI.fullmatch(words[3] if len(words) > 3 else "")):
+        return [socket.inet_ntoa(bytes.fromhex(match[2])), str(int(match[1], 16)), *words[4:]]
+    return words[2:] if words[:1] in (["tcp"], ["tcp6"]) else []
 
 
 def _of_section(lines: list[tuple[int, str]], name: str) -> list[Address] | None:
-    """sql.ini and freetds.conf: `query=NETWORK,HOST,PORT,FILTER` lines, or a host and a port; the last ones count."""
-    here, start, queries = False, 0, []
-    found: dict[str, tuple[int, str]] = {}
+    """sql.ini and freetds.conf: `query=NETWORK,HOST,PORT,FILTER` lines, or a host and a port; the last ones count.
+
+    What freetds.conf has for all servers is in its section `global`.
+    """
+    wanted = " ".join(name.split()).lower()
+    here, start, queries = "", 0, []
+    found: dict[str, dict[str, tuple[int, str]]] = {"global": {}, wanted: {}}
     for number, line in lines:
         option, _, value = line.partition("=")
         option = " ".join(option.split()).lower()
         if option.startswith("["):
-            here = option[1:].partition("]")[0].strip() == " ".join(name.split()).lower()
-            start = start or (number if here else 0)
-        elif here and option == "query":
-            queries.append(_address(name, number, [word.strip() for word in value.split(",")][1:]))
-        elif here:
-            found[option] = number, re.split("[;#]", value)[0].strip()
-    if queries or not start:
-        return queries or None
-    if "instance" in found:
+            here = option[1:].partition("]")[0].strip()
+            start = start or (number if here == wanted else 0)
+        elif here == wanted and option == "query":
+            queries.append((number, [word.strip() for word in value.split(",")][1:]))
+        elif here in found:
+            found[here][option] = number, re.split("[;#]", value)[0].strip()
+    if not start:
+        return None
+    options = found["global"] | found[wanted]
+    if "instance" in options:
         raise ValueError(
-            f"line {found['instance'][0]}: {name}: an instance is of Microsoft SQL Server; expected a port"
+            f"line {options['instance'][0]}: {name}: an instance is of Microsoft SQL Server; expected a port"
         )
-    if "master" in found and "host" not in found:
+    if not queries and ("master" not in options or "host" in options):
+        number, host = options.get("host", (start, ""))
+        queries.append((number, [host, options.get("port", (0, ""))[1]]))
+    return _addresses(name, start, queries)
+
+
+def _addresses(name: str, start: int, queries: list[tuple[int, list[str]]]) -> list[Address]:
+    """The addresses of query lines, given as words: of those that have one, if any has."""
+    if not queries:
         raise ValueError(f"line {start}: {name}: expected a query line: clients do not use master lines")
-    number, host = found.get("host", (start, ""))
-    return [_address(name, number, [host, found.get("port", (0, ""))[1]])]
-
-
-def _address(name: str, number: int, words: list[str]) -> Address:
-    host, port, *filters = words if len(words) > 1 else ("", "")
-    if not host or not is_port(port):
-        raise ValueError(f"line {number}: {name}: expected a host and a port from 1 to 65535")
-    return Address(host, int(port), number, any(each.lower().startswith("ssl") for each in filters))
+    found = [
+        Address(words[0], int(words[1]), number, any(each.lower().startswith("ssl") for each in words[2:]))
+        for number, words in queries
+        if len(words) > 1 and words[0] and is_port(words[1])
+    ]
+    if not found:
+        expected = "expected a host and a port from 1 to 65535, or a TLI address of IPv4"
+        raise ValueError(f"line {queries[0][0]}: {name}: {expected}")
+    return found

@@ -102,6 +102,17 @@ ENTRIES = {
     "TLI, short": ("A\n\tquery tli tcp /dev/tcp 0x000213ec7f000001", ONE),
     "TLI, upper case": ("A\n\tquery tli tcp /dev/tcp \\x000213EC7F000001", ONE),
     "TLI, a family in the other order": ("A\n\tquery tli tcp /dev/tcp \\x020013ec7f000001", ONE),
+    "the ellipsis of Windows in a comment": (
+        "# prix\x85\nA\n\t# no\x85B\n\tquery tcp ether 127.0.0.1 5100",
+        ONE,
+    ),
+    "other networks": (
+        "A\n\tquery spx ether H 0x83bd\n\tquery decnet ether no 200\n\tquery tli spx /dev/x \\x0000\n"
+        "\tquery tcp ether 127.0.0.1 5100",
+        ONE,
+    ),
+    "one without ssl": ("A\n\tquery tcp ether s 1 ssl\n\tquery tcp ether 127.0.0.1 5100", [*ONE, ("s", 1)]),
+    "sql.ini, a named pipe": ("[A]\nquery=NLMSNMP,\\pipe\\sybase\nquery=NLWNSCK,127.0.0.1,5100", ONE),
     "sql.ini": ("[A]\nmaster=NLWNSCK,no,1\nquery=NLWNSCK,127.0.0.1,5100", ONE),
     "sql.ini, spaces": ("[ A ]\n query = TCP , 127.0.0.1 , 5100", ONE),
     "sql.ini, a filter": ('[A]\nquery=TCP,127.0.0.1,5100,ssl="CN=a.example"', ONE),
@@ -116,6 +127,8 @@ FREETDS = {
     "options of others": "[global]\nhost = no\nport = 1\n[A]\nx = 1\nhost = 127.0.0.1\nport = 5100\n[B]\nport = 2",
     "Windows line ends": "[A]\r\nhost = 127.0.0.1\r\nport = 5100\r\n",
     "text after the bracket": "[A] host = no\nhost = 127.0.0.1\nport = 5100",
+    "what all servers share": "[global]\nport = 1\nhost = 127.0.0.1\n[B]\nport = 2\n[global]\nport = 5100\n[A]\n",
+    "a host of its own": "[A]\nhost = 127.0.0.1\n[B]\nhost = no\n[global]\nhost = no\nport = 5100",
     "a name in a comment": "# [B]\n[A]\nhost = 127.0.0.1\n;[C]\nport = 5100",
     "blank lines": "[A]\n\nhost = 127.0.0.1\n\nport = 5100\n\n",
 }
@@ -159,6 +172,8 @@ def test_of_several_query_lines_the_first_that_answers_is_taken(tmp_path: Path) 
     assert find_server("A", home, lambda each: each.port == 3)[:2] == ("h3", 3)
     assert find_server("A", home, lambda _: False)[:2] == ("h4", 4)
     assert "line 4, which asks for ssl" in find_server("A", home, lambda each: each.port == 3)[2]
+    (tmp_path / ".interfaces").write_text(f"A\n{lines}\tquery tcp ether plain 5\n")
+    assert find_server("A", home, lambda _: True) == ("plain", 5, f"{tmp_path}/.interfaces, line 6")
 
 
 @pytest.mark.parametrize(
@@ -169,8 +184,9 @@ def test_of_several_query_lines_the_first_that_answers_is_taken(tmp_path: Path) 
             r"line 1: A: expected a query line: clients do not use master lines",
         ),
         ("[A]\nmaster=TCP,h,5100\n", r"line 1: A: expected a query line"),
-        ("\nA\n\tquery tli tcp /dev/tcp \\x0017\n", r"line 3: A: expected a TLI address of IPv4"),
-        ("A\n\tquery tli tcp\n", r"line 2: A: expected a TLI address of IPv4"),
+        ("\nA\n\tquery tli tcp /dev/tcp \\x0017\n", r"line 3: A: expected .*, or a TLI address of IPv4"),
+        ("A\n\tquery tli tcp\n", r"line 2: A: expected .*, or a TLI address of IPv4"),
+        ("A\n\tquery decnet ether h 200\n", r"line 2: A: expected a host and a port"),
         ("A\n\tquery tcp ether h 70000\n", r"line 2: A: expected a host and a port"),
         ("[A]\nquery=TCP,h\n", r"line 2: A: expected a host and a port"),
         ("[A]\nhost = h\ntds version = 5.0\n", r"line 2: A: expected a host and a port"),
