@@ -8,6 +8,8 @@ from ase_exporter.host.sizing import Requirement
 from ase_exporter.host.verdict import HostState, relevant, used_by_others
 
 _GIB = UNITS["G"]
+# What is left of the memory for everything else is said where it is less than this share.
+_SCARCE = 1 / 16
 
 
 class HostSetting(NamedTuple):
@@ -25,10 +27,11 @@ def what_to_set(need: Requirement, host: HostState) -> Iterator[HostSetting]:
     if reason := obstacle(need, host, pages):
         yield HostSetting("nothing", note=reason)
         return
-    note = f"with {others:,} pages of other programs" if others else ""
-    if host.container:
-        note = "on the host of this container" + (f", {note}" if note else "")
-    yield from _pool(need, host, pages, note)
+    notes = ["on the host of this container"] if host.container else []
+    notes += [f"with {others:,} pages of other programs"] if others else []
+    if host.memory and (left := host.memory - _taken(need, host, pages)) < host.memory * _SCARCE:
+        notes.append(f"leaves {left / _GIB:,.1f} GiB of memory for everything else")
+    yield from _pool(need, host, pages, notes)
     if host.container:
         yield HostSetting(
             "start of the container (limits.d has no effect in it)",
@@ -53,17 +56,24 @@ def obstacle(need: Requirement, host: HostState, pages: int) -> str | None:
         return f"this host has no pages of {need.size}, only {host.offered}"
     if host.memory is None:
         return "the memory of this host is not known: its meminfo has no MemTotal"
-    wanted = pages * need.page_size
-    held = sum(pool.total * pool.size_bytes for pool in host.pools if pool.size_bytes != need.page_size)
-    if wanted + held <= host.memory:
+    if (taken := _taken(need, host, pages)) <= host.memory:
         return None
+    wanted = pages * need.page_size
+    held = taken - wanted
     text = f"{pages:,} pages of {need.size} are {wanted / _GIB:,.1f} GiB, and this host has "
     text += f"{host.memory / _GIB:,.1f} GiB of memory"
     return f"{text}, of which huge pages of other sizes hold {held / _GIB:,.1f} GiB" if held else text
 
 
-def _pool(need: Requirement, host: HostState, pages: int, note: str) -> Iterator[HostSetting]:
+def _taken(need: Requirement, host: HostState, pages: int) -> int:
+    """Bytes in so many pages and in those of other sizes, which stay."""
+    others = (pool for pool in host.pools if pool.size_bytes != need.page_size)
+    return pages * need.page_size + sum(pool.total * pool.size_bytes for pool in others)
+
+
+def _pool(need: Requirement, host: HostState, pages: int, notes: list[str]) -> Iterator[HostSetting]:
     """Where the number of pages is set: for good, for now and at boot."""
+    note = ", ".join(notes)
     sysctl, now, boot = "/etc/sysctl.conf", "now, until the next boot", "kernel boot line"
     thp = "" if host.thp is None else " transparent_hugepage=never"
     if need.page_size in host.architecture.firmware_sizes:
@@ -72,7 +82,9 @@ def _pool(need: Requirement, host: HostState, pages: int, note: str) -> Iterator
     elif need.page_size == host.default_size:
         yield HostSetting(sysctl, (f"vm.nr_hugepages={pages}",), note)
         file = f"/sys/kernel/mm/hugepages/hugepages-{need.size}/nr_hugepages"
-        yield HostSetting(now, (f"echo {pages} > {file}",), "fewer if memory is fragmented")
+        yield HostSetting(
+            now, (f"echo {pages} > {file}",), ", ".join([*notes, "fewer if memory is fragmented"])
+        )
         yield HostSetting(boot, (f"hugepages={pages}{thp}",), note)
     else:
         default = (

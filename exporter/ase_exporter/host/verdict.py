@@ -122,8 +122,8 @@ def used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
 
 def _page_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Check:
     reasons = []
-    if host.sizes and need.page_size not in host.sizes:
-        reasons.append(f"this host offers {host.offered} only")
+    if need.page_size not in host.sizes:
+        reasons.append(f"this host offers {host.offered} only" if host.sizes else "this kernel offers none")
     elif host.default_size is not None and host.default_size != need.page_size:
         reasons.append(f"the default size is {host.default_size // 1024}kB, and ASE asks for the default")
     reasons += [

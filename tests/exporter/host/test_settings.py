@@ -13,7 +13,7 @@ from tests.paths import SHARED
 from ase_exporter.assets import load_yaml
 from ase_exporter.host.settings import HostSetting, what_to_set
 from ase_exporter.host.sizing import Requirement, parse_page_size, requirement
-from ase_exporter.host.verdict import HostState, read_host
+from ase_exporter.host.verdict import HostState, assess, read_host
 
 HOSTS = load_yaml(Path(__file__).with_name("hosts.yaml").read_text())
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
@@ -51,7 +51,7 @@ def read(case: Mapping[str, Any], root: Path) -> tuple[Requirement, HostState]:
 def said(found: Mapping[str, HostSetting], place: str) -> str:
     """What a place says: its lines and its note."""
     setting = found[PLACES[place]]
-    return "\n".join(setting.lines) if setting.lines else f"left out: {setting.note}"
+    return "\n".join([*setting.lines, setting.note]) if setting.lines else f"left out: {setting.note}"
 
 
 @pytest.mark.parametrize("case", HOSTS, ids=lambda case: case["name"])
@@ -65,6 +65,8 @@ def test_what_is_printed_works_on_the_host(case: dict[str, Any], tmp_path: Path)
     assert host.architecture.base_page == case["base"] * KIB
     sizes = (host.architecture.base_page, need.page_size)
     assert [host.architecture.page_tables(16 * GIB, size) for size in sizes] == case["tables"]
+    (verdict,) = (check.mark for check in assess(need, host) if check.about == "page size")
+    assert (verdict == "+") == (need.page_size == host.default_size)
 
 
 @pytest.mark.parametrize("case", HOSTS, ids=lambda case: case["name"])
