@@ -28,8 +28,11 @@ _MAX_MESSAGE_LINES = 20
 
 _PMU_EVENT = re.compile(r"([\w.-]+)/([^/]*)/(\w*)")
 # An expression of an event has commas, which perf does not quote.
-_COUNT = re.compile(r"\s*([\d.]+),([^,]*),([^,]*),([\w.-]+/[^/]*/\w*|'[^']*'|[^,]*),(\d*),([\d.]*)(?:,.*)?")
+_COUNT = re.compile(
+    r"\s*([\d.]+),(<not \w+>|[\d.]+),([^,]*),([\w.-]+/[^/]*/\w*|'[^']*'|[^,]*),(\d*),([\d.]*)(?:,.*)?"
+)
 _SYNTAX_ERROR = re.compile(r"(?:event syntax error|invalid or unsupported event): '([^']*)'")
+_OPEN_ERROR = re.compile(r"for event \(([^)]*)\)|The (\S+) event is not supported")
 _DENIED = ("Access to performance monitoring", "You may not have permission", "Operation not permitted")
 _MISSING = ("not found for kernel", "is not installed", "exec: perf")
 _NO_TRACING = ("can't access trace events", "No permissions to read")
@@ -96,7 +99,10 @@ def rejected_event(messages: str) -> tuple[str, PerfProblem] | None:
     """Return the event that perf rejected at start (its expression as given) and why."""
     match = _SYNTAX_ERROR.search(messages)
     if match is None:
-        return None
+        # What is denied is denied for all events, of which perf names one.
+        denied = any(text in messages for text in _DENIED)
+        refused = None if denied else _OPEN_ERROR.search(messages)
+        return (refused[1] or refused[2], problem("not_supported")) if refused else None
     if any(text in messages for text in _NO_TRACING):
         hint = "make /sys/kernel/tracing readable: mount -o remount,mode=755"
         return match[1], PerfProblem("no_permission", hint)
@@ -306,12 +312,11 @@ class PerfCollector:
         expression, why = rejected_event(messages) or ("", None)
         # perf replaces the start and the end of long ones by dots.
         part = expression.strip(".")
-        own = [name for name, text in self._expressions.items() if text == expression] or [
+        own = [self._printed[each] for each in _names(expression) if each in self._printed][:1] or [
             name for name, text in self._expressions.items() if part and part in text
         ]
-        if len(own) != 1:
+        if len(own) != 1 or (name := own[0]) not in self._expressions:
             return False
-        (name,) = own
         del self._expressions[name]
         with self.changed:
             self.tallies[name].problem = why
