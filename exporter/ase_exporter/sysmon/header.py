@@ -33,9 +33,13 @@ _WRAPPED_AT, _WRAPPED_FROM = 56, 54
 _CLOCK = re.compile(r"(\d{2,4}):(\d{2}):(\d{2})")
 _SECONDS = re.compile(r"(\d{1,6}) ?s")
 # What sp_sysmon prints, and the server's own style.
-_FORMS = ("%b %d, %Y %H:%M:%S", "%b %d, %Y", "%b %d %Y %I:%M:%S:%f%p", "%b %d %Y %I:%M%p")
+_FORMS = (
+    *("%b %d, %Y %H:%M:%S", "%b %d, %Y"),
+    *("%b %d %Y %I:%M%p", "%b %d %Y %I:%M:%S%p", "%b %d %Y %I:%M:%S:%f%p", "%b %d %Y %I:%M:%S.%f%p"),
+)
 _RETURN_STATUS = re.compile(r"\(return status = (-?\d{1,10})\)")
-_CLIENT = re.compile(r"\(\d+ rows? affected\)|DBCC execution completed\..*|\d{1,4}> .*")
+# The number of rows in any language.
+_CLIENT = re.compile(r"\(\d+ [^\d()]+\)|DBCC execution completed\..*|\d{1,4}> .*")
 _MESSAGE = re.compile(
     r"Msg (?P<number>\d{1,9}), Level (?P<level>\d{1,3}), State \d{1,9}:?(?:, (?P<origin>.*))?"
 )

@@ -58,6 +58,11 @@ CLIENTS: dict[str, Callable[[str], bytes]] = {
     "tabs": lambda text: in_tabs(text).encode(),
     "decimal commas": lambda text: with_commas(text).encode(),
     "prompts and other output": lambda text: f"1> 2> \n 1\n\n{text}\n(return status = 0)\nbye\n".encode(),
+    "counts of rows in French": lambda text: text.replace("\n \n", "\n(1 ligne affectée)\n").encode(),
+    "folded blanks in the header": lambda text: (
+        re.sub(r"(?m)[ \t]+", " ", text.partition("Kernel")[0]).encode()
+        + text[text.index("Kernel") :].encode()
+    ),
 }
 
 

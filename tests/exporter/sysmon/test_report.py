@@ -153,7 +153,13 @@ def test_a_server_and_a_device_keep_their_names_where_they_look_like_numbers(nam
 
 
 @pytest.mark.parametrize(
-    ("ended", "interval"), [("Nov  3 2025  9:01:00:000AM", "60 s"), ("Nov  3 2025  9:01AM", "00:01:00")]
+    ("ended", "interval"),
+    [
+        ("Nov  3 2025  9:01:00:000AM", "60 s"),
+        ("Nov  3 2025  9:01:00.000000AM", "60 s"),
+        ("Nov  3 2025  9:01:00AM", "60s"),
+        ("Nov  3 2025  9:01AM", "00:01:00"),
+    ],
 )
 def test_the_server_s_own_style_of_dates_and_seconds_are_read(ended: str, interval: str) -> None:
     header = samples.HEADER.replace("Nov 03, 2025 09:01:00", ended).replace("00:01:00", interval, 1)
