@@ -21,6 +21,9 @@ INSTANCE_LABEL = "instance_id"
 # What a lookup is given beside the label's own column.
 _BESIDE = {"log_problem": "ErrorNumber"}
 
+# Around names in messages, in the languages of the server.
+_QUOTE = r"""\s?["'«»‹›“”„‘’「」]\s?"""
+
 # Label values are cached per distinct row; the cache is cleared when it is larger than this.
 _MAX_CACHED = 50_000
 
@@ -98,7 +101,7 @@ def _patterns(temporary: frozenset[str]) -> list[tuple[str, re.Pattern[str], str
     return [
         (
             each["number"],
-            re.compile(each["pattern"].replace("TEMPORARY", names), re.IGNORECASE),
+            re.compile(each["pattern"].replace("TEMPORARY", names).replace("'", _QUOTE), re.IGNORECASE),
             each["problem"],
         )
         for each in log_problems()
@@ -108,9 +111,9 @@ def _patterns(temporary: frozenset[str]) -> list[tuple[str, re.Pattern[str], str
 def log_problem(number: object, text: str, temporary: frozenset[str] = frozenset({"tempdb"})) -> str:
     """The problem that a message of the error log reports, `other` for all other messages; the first line counts.
 
-    A number counts in any language, as names in quotes do. Stack traces and messages of the kernel have the severity 99
-    or 0 and no number; each line of a trace is a message, so its last one counts. Sources: DbxTune, CmErrorLog;
-    sysmessages 1105, 3414, 3475.
+    A number counts in any language, as names in quotes of any kind do. Stack traces and messages of the kernel have the
+    severity 99 or 0 and no number; each line of a trace is a message, so its last one counts. Sources: DbxTune,
+    CmErrorLog; sysmessages 1105, 3414, 3475.
     """
     return next(
         (

@@ -193,6 +193,7 @@ def test_role_and_state_in_hadr_are_labels_of_versions_that_have_it(mode: str, s
         ("Socktab Spinlock[i]", "io_controller"),
         ("PTNCOND_SPIN", "partition_descriptor"),
         ("imdb_cache", "data_cache"),
+        ("kdvirtdisk_spinlock", "disk_io"),
         ("LDAP_SPIN", "other"),
     ],
 )

@@ -9,7 +9,9 @@ TEMPORARY = frozenset({"tempdb", "saptempdb", "app_tempdb1", "work.area"})
 NO_SPACE = {
     "English": "Can't allocate space for object '{}' in database '{}' because '{}' segment is full",
     "French": "Impossible d'allouer de l'espace pour l'objet '{}' dans la base '{}' car le segment '{}' est plein",
+    "French quotes": "Impossible d'allouer de l'espace pour « {} » dans « {} » car le segment « {} » est plein",
     "German": "Für das Objekt '{}' in der Datenbank '{}' kann im Segment '{}' kein Speicherplatz reserviert werden",
+    "Chinese": "无法为数据库“{1}”中的对象“{0}”分配空间，因为段“{2}”已满",
     "Japanese": "データベース '{1}' のオブジェクト '{0}' に領域を割り付けできません。'{2}' セグメント",
 }
 TEXTS = {
@@ -26,6 +28,7 @@ TEXTS = {
     "recovery_failed": [
         "WARNING: Database 'ORD' has been marked SUSPECT",
         "Database 'ORD' (dbid 7): Recovery failed.",
+        "Database 'ORD' cannot be opened. An earlier attempt at recovery marked it 'suspect'.",
         "Database 'ORD' cannot be opened - it has been marked SUSPECT by recover process.",
     ],
     "io_error": [
@@ -37,7 +40,10 @@ TEXTS = {
     "licence": [
         "SySAM: WARNING: ASE functionality that requires the ASE_CORE license will be disabled on Jan  1"
     ],
-    "threshold_procedure": ["Stored procedure 'sp_thresholdaction' not found. Specify owner.objectname"],
+    "threshold_procedure": [
+        "Stored procedure 'sp_thresholdaction' not found. Specify owner.objectname",
+        "Procédure « sp_thresholdaction » introuvable",
+    ],
     "log_full": ["There is no space available in SYSLOGS for process 1 to log a record"],
     "other": [
         "Cannot send, host process disconnected: appsrv 37876 spid: 293",
