@@ -31,12 +31,17 @@ _MISSING_KEY = "this key is missing"
 # In place of them.
 _EXPECTED = {
     "missing": _MISSING_KEY,
-    "string_type": "expected text; put quotes around what YAML reads as something else, such as NO, on or 0123",
+    **dict.fromkeys(
+        ("string_type", "path_type"),
+        "expected text; put quotes around what YAML reads as something else, such as NO, on or 0123",
+    ),
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "expected a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "expected a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "expected true or false"),
     **dict.fromkeys(("list_type", "tuple_type"), "expected a list"),
-    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "dataclass_type"), "expected KEY: VALUE"),
+    **dict.fromkeys(
+        ("dict_type", "mapping_type", "model_type", "dataclass_type", "invalid_key"), "expected KEY: VALUE"
+    ),
 }
 _MAX_PROBLEMS = 5
 _UNKNOWN_KEY = "unknown key"

@@ -1,8 +1,16 @@
 """A mistake in settings is one line with its place and what was expected, and shows no value, which may be a secret."""
 
+import copy
+import datetime
+import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
+from tests.exporter.config.test_configuration_page import TEXT
 from tests.planted import MISPLACED
 
 from ase_exporter.assets import load_yaml
@@ -36,6 +44,36 @@ def test_an_error_shows_its_place_and_what_was_expected_but_no_value(
     assert MISPLACED.lower() not in message.lower()
     # Nor in a traceback, if somebody logs one.
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each value of a document, as what holds it and its key there."""
+    for key, inner in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        yield value, key
+        yield from places(inner)
+
+
+def test_no_text_of_the_validator_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each value of the configuration that shows every key is replaced by one of each kind that is wrong."""
+    # It takes a tenth of a second each time.
+    monkeypatch.setattr("ase_exporter.config.changes.trusting", lambda _: None)
+    whole, adapter = load_yaml(TEXT), TypeAdapter(Config)
+    refused = []
+    for holder, key in [*places(whole)]:
+        kept = copy.copy(holder[key])
+        for wrong in ([1], {1: 2}, {"x y": 1}, None, True, -1.5, math.nan, "x y", datetime.date(2024, 1, 1)):
+            holder[key] = wrong
+            try:
+                adapter.validate_python(whole)
+            except ValidationError as error:
+                refused += [yaml_files.expectation(each) for each in error.errors()]
+        holder[key] = kept
+    assert len(refused) > 500
+    assert {
+        text for text in refused if re.search(r"Input|should|valid |<class|Keys|\[.*-.*\]", text)
+    } == set()
 
 
 @pytest.mark.parametrize("key", ["password_env", "password_file"])
