@@ -1,6 +1,6 @@
 """The diagnosis: findings ranked by the share of the time account that they explain, and what is not known."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,7 +87,8 @@ class Unknown:
 class Diagnosis:
     """What is wrong with a server, the worst first, or that nothing is, or that it is not known.
 
-    state: the name of the first finding, else works, idle, not_known or starting. source: of the readings.
+    state: the name of the first finding, else works, idle, not_known or starting. source: of the readings. besides:
+    what is large in the account beside the findings, and none of them explains.
     """
 
     state: str
@@ -99,6 +100,7 @@ class Diagnosis:
     account: Account
     measures: Measures
     source: str
+    besides: tuple[str, ...] = ()
 
     @property
     def rank(self) -> float:
@@ -128,7 +130,7 @@ class Diagnosis:
             return f"{self.word}: {self.text}"
         first, *others = self.findings
         large = [each for each in others if (each.share or 0.0) >= threshold("diagnosis.some_share")]
-        also = dict.fromkeys(each.word for each in large if each.word != first.word)
+        also = dict.fromkeys([*(each.word for each in large if each.word != first.word), *self.besides])
         return first.sentence + (f"; also {', '.join(also)}" if also else "")
 
 
@@ -161,8 +163,10 @@ def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
             unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
     findings.sort(key=lambda finding: -finding.rank)
     state, word, text, level = _verdict(judge, findings, unknown)
+    explained = {catalogue().findings[each.name].part for each in findings}
+    besides = tuple(judge.puzzles(explained)) if findings else ()
     return Diagnosis(
-        state, word, text, level, tuple(findings), tuple(unknown), account, measures, readings.source
+        state, word, text, level, tuple(findings), tuple(unknown), account, measures, readings.source, besides
     )
 
 
@@ -357,16 +361,20 @@ class _Judge:
             return 0.0
         return above(now, usual)
 
-    def puzzles(self) -> list[str]:
-        """Figures that contradict an all-clear, although no finding explains them."""
-        return [text for text, contradicts in self._large_parts() if contradicts]
+    def puzzles(self, explained: Collection[str | None] = ()) -> list[str]:
+        """Large parts of the account that contradict an all-clear, without those that findings explain."""
+        least = "diagnosis.some_share" if explained else "diagnosis.large_share"
+        large = self._large_parts(least)
+        return [text for part, text, contradicts in large if contradicts and part not in explained]
 
     def remarks(self) -> list[str]:
         """Large parts of the account, each with why it is not wrong."""
-        return [text for text, contradicts in self._large_parts() if not contradicts]
+        return [
+            text for _, text, contradicts in self._large_parts("diagnosis.large_share") if not contradicts
+        ]
 
-    def _large_parts(self) -> Iterator[tuple[str, bool]]:
-        """What is said of each part of the account, but work, that is large or has grown; and whether it is wrong."""
+    def _large_parts(self, least: str) -> Iterator[tuple[str, str, bool]]:
+        """What is said of each part of the account, but CPU, that has that share or has grown; whether it is wrong."""
         if self.account.sessions < threshold("diagnosis.sessions"):
             return
         for name, definition in catalogue().account.items():
@@ -375,20 +383,20 @@ class _Judge:
             if share is None or name in CPU_PARTS:
                 continue
             has_grown = grown is not None and grown >= threshold("diagnosis.part_grown")
-            if share < threshold("diagnosis.grown_share" if has_grown else "diagnosis.large_share"):
+            if share < threshold("diagnosis.grown_share" if has_grown else least):
                 continue
             text = f"{definition.title} {shown(share, 'ratio')} of session time"
             if grown is not None:
                 usual = grown < threshold("diagnosis.grown")
                 told = "as usual" if usual else f"{shown(grown, 'ratio')} of it above the usual"
-                yield f"{text} ({told})", has_grown
+                yield name, f"{text} ({told})", has_grown
                 continue
             # Of too few waits there is no mean.
             wait = self.measures[definition.wait].value if definition.wait else None
             seconds = wait or self.account.per_transaction(name)
             told = "an unknown time" if seconds is None else shown(seconds, "seconds")
             is_long = seconds is None or seconds > threshold(definition.short)
-            yield f"{text} ({told} {'a wait' if wait else 'a transaction'})", is_long
+            yield name, f"{text} ({told} {'a wait' if wait else 'a transaction'})", is_long
 
     def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
         """How much of a share of its part it explains."""
