@@ -1,17 +1,23 @@
 """Every documented message of the error log has a class, and the alert of that class alone fires for it."""
 
+import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 import pytest
-import yaml
 from alerts.write import RULES
 
 from ase_exporter.assets import load_yaml
+from ase_exporter.catalogue import load_catalogue, plan
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.config import yaml_files
 from ase_exporter.errors import UserError
+from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.rules.messages import Messages, messages
 from ase_exporter.rules.parameters import parameters
 
@@ -43,35 +49,58 @@ def test_what_a_dba_would_do_is_the_class(who: str) -> None:
     assert {classes[int(number)][1] for number in KNOWN[who].split()} == {who}
 
 
-def _expected(number: int, severity: int) -> str | None:
-    who = messages().classes().get(number, (0, "page" if severity >= 20 else "ticket"))[1]
-    return ALERTS.get(who)
+NOW = datetime(2026, 1, 1, 12)
+# A server has no other texts than these: numbers and names in quotes alone may decide.
+LANGUAGES = {
+    "english": "The command failed for object '{}' in database '{}', segment '{}'.",
+    "french": "La commande a échoué pour l'objet « {} » de la base « {} », segment « {} ».",
+}
+# What messages of a number are about, if not of a table of a user, and the problem that it is.
+ABOUT_SPACE = {
+    ("syslogs", "orders", "logsegment"): ("log_full", "critical"),
+    ("#t", "tempdb", "system"): ("tempdb_full", "warning"),
+    ("trade", "orders", "default"): ("segment_full", "critical"),
+}
 
 
-def test_the_alert_of_its_class_alone_fires_for_each_message(tmp_path: Path) -> None:
-    """promtool over all messages at once, and over unlisted numbers; the server's language does not matter."""
+def exported(language: str, found: Mapping[int, int]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Names and labels of the series that the exporter has of a server whose error log has these messages once."""
+    columns = {"Time": "datetime", "ErrorNumber": "int", "Severity": "int", "ErrorMessage": "varchar"}
+    facts = ServerFacts(parse_version("16.0"), tables={"monErrorLog": columns}, roles=frozenset({"mon_role"}))
+    (log,) = [each for each in plan(load_catalogue()[0], facts) if each.name == "error_log"]
+    rows = []
+    for number, severity in found.items():
+        for names in ABOUT_SPACE if number == 1105 else [("trade", "orders", "default")]:
+            message = LANGUAGES[language].format(*names)
+            row = {"time": NOW, "errornumber": number, "severity": severity, "errormessage": message}
+            rows.append([row[column] for column in log.columns])
+    for family in log.families(rows, CounterStore(), 0.0):
+        for values, _ in family.samples:
+            yield family.name, dict(zip(family.labels, values, strict=True), instance=language, job="ase")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_alert_of_its_class_alone_fires_for_each_message(language: str, tmp_path: Path) -> None:
+    """promtool over all messages at once, and over unlisted numbers."""
     if shutil.which("promtool") is None:
         pytest.skip("needs promtool (Debian: prometheus)")
     listed = {number: severity for number, (severity, _) in messages().classes().items()}
     unlisted = {30_000 + severity: severity for severity in range(27)} | {30_099: 99}
-    found = listed | unlisted
-    expected = {number: _expected(number, severity) for number, severity in found.items()}
-    expected |= {number: None for number, severity in unlisted.items() if severity < 17}
-    labels = 'instance="prod1", job="ase"'
-    series = [{"series": f"ase_up{{{labels}}}", "values": "1x100"}]
-    for number, severity in found.items():
-        name = f'ase_error_log_messages_total{{{labels}, error="{number}", severity="{severity}"}}'
-        series.append({"series": name, "values": "_x80 1x20"})
+    classes = {number: ALERTS.get(who) for number, (_, who) in messages().classes().items()}
+    classes |= {
+        number: "critical" if severity >= 20 else "warning" if severity >= 17 else None
+        for number, severity in unlisted.items()
+    }
+    server = {"instance": language, "job": "ase"}
+    series = [{"series": text("ase_up", server), "values": "1x100"}]
+    for name, labels in exported(language, listed | unlisted):
+        series.append({"series": text(name, labels), "values": "_x80 1x20"})
+    firing = {**server, "alertname": "AseErrorLogSevere", "alertstate": "firing"}
+    expected = [{**firing, "error": str(each), "severity": who} for each, who in classes.items() if who]
+    expected += [{**firing, "problem": each, "severity": who} for each, who in ABOUT_SPACE.values()]
+    assert set(classes.values()) == {"critical", "warning", None}
+    samples = [{"labels": text("ALERTS", labels), "value": 1} for labels in expected]
     query = 'ALERTS{alertname="AseErrorLogSevere"}'
-    samples = [
-        {
-            "labels": f'ALERTS{{alertname="AseErrorLogSevere", alertstate="firing", error="{number}", {labels}, '
-            f'severity="{severity}"}}',
-            "value": 1,
-        }
-        for number, severity in expected.items()
-        if severity
-    ]
     test = {
         "rule_files": [str(RULES / "server.alerts.yaml")],
         "evaluation_interval": "1m",
@@ -84,11 +113,16 @@ def test_the_alert_of_its_class_alone_fires_for_each_message(tmp_path: Path) -> 
         ],
     }
     file = tmp_path / "all.test.yaml"
-    file.write_text(yaml.safe_dump(test))
+    file.write_text(json.dumps(test))
     result = subprocess.run(
         ["promtool", "test", "rules", file], capture_output=True, text=True, timeout=120, check=False
     )
     assert result.returncode == 0, (result.stdout + result.stderr)[-2000:]
+
+
+def text(name: str, labels: Mapping[str, str]) -> str:
+    """A series as Prometheus writes it."""
+    return name + "{" + ", ".join(f'{key}="{value}"' for key, value in labels.items()) + "}"
 
 
 @pytest.mark.parametrize(
