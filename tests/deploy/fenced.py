@@ -39,6 +39,12 @@ def blocks(language: str | None = None) -> list[Block]:
     return [block for path in documents() for block in _of(path) if language in (None, block.language)]
 
 
+def block(page: str, language: str, containing: str) -> str:
+    """The one block of a page in that language that holds a text."""
+    (found,) = [each.text for each in blocks(language) if each.page == page and containing in each.text]
+    return found
+
+
 def _of(path: Path) -> list[Block]:
     text = path.read_text(encoding="utf-8")
     return [

@@ -9,14 +9,15 @@ import pytest
 import typer
 from tests.deploy.fenced import Block, blocks, documents
 from tests.deploy.world import World, world
+from tests.programs import START, eventually
 
 from ase_exporter.commands import app as exporter
+from ase_exporter.compare.prometheus import Prometheus, Sample
 from ase_simulator import cli as simulator
 
 # First word of a line that is not run -> reason.
 NOT_RUN = {
     "sudo": "changes the machine, as root",
-    "apt-get": "the same",
     "pip": "asks the package index; tests/deploy/test_packages.py installs what is built here",
     "docker": "needs an engine; tests/deploy/test_containers.py has one where there is one",
     "pmm-admin": "needs a PMM Server",
@@ -27,6 +28,7 @@ NOT_RUN = {
 # Command -> text that its output must contain.
 SAYS = {
     "ase-exporter check": "No metric is missing.",
+    "ase-exporter setup": "busy",
     "ase-exporter hugepages --max-memory 939524096": "918,016",
 }
 pytestmark = [pytest.mark.timeout(300)]
@@ -77,6 +79,20 @@ def test_commands_run(block: Block, reader: World) -> None:
     done = reader.run(reader.here(commands))
     assert done.returncode == 0, done.stdout + done.stderr
     assert [said for command, said in SAYS.items() if command in commands and said not in done.stdout] == []
+
+
+@pytest.mark.e2e
+def test_prometheus_finds_the_servers_of_the_page_that_installs(reader: World) -> None:
+    found: dict[str, Sample] = {}
+
+    def all_are_up() -> bool:
+        ups = prometheus.query('ase_up{job="ase"} == 1')
+        found.update({sample.labels["instance"]: sample for sample in ups})
+        return found.keys() == {"PROD", "PROD1", "PROD2"}
+
+    with Prometheus(reader.prometheus) as prometheus:
+        eventually("every server is up", all_are_up, 2 * START, every=0.5)
+    assert found["PROD1"].labels["team"] == "trading"
 
 
 @pytest.mark.e2e

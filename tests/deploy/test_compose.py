@@ -3,15 +3,16 @@
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.paths import REPOSITORY
+from typer.testing import CliRunner
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.config import from_environment
+from ase_simulator import cli
 
 COMPOSE = REPOSITORY / "docker-compose.yml"
 FLEET = REPOSITORY / "deploy" / "scale-out" / "docker-compose.yml"
@@ -20,7 +21,6 @@ DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 # ${NAME:-default} or ${NAME}
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
 SECRET_NAME = re.compile(r"password|token|secret", re.IGNORECASE)
-TOOLS = Path(sys.executable).parent
 
 
 def with_defaults(value: str) -> str:
@@ -128,10 +128,7 @@ def test_the_exporters_environment_is_a_configuration_that_watches_the_simulator
 def test_the_demos_password_is_the_simulators_own() -> None:
     user = with_defaults(SERVICES["exporter"]["environment"]["ASE_USER"])
     password = (REPOSITORY / with_defaults(content()["secrets"]["ase_password"]["file"])).read_text().strip()
-    helped = subprocess.run(
-        [TOOLS / "ase-simulator", "--help"], capture_output=True, text=True, env={"COLUMNS": "200"}
-    )
-    assert f"{user}:{password}" in helped.stdout
+    assert f"{user}:{password}" in CliRunner().invoke(cli.app, ["--help"], env={"COLUMNS": "200"}).stdout
 
 
 def test_a_real_server_takes_three_lines_in_one_file() -> None:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.paths import DEPLOY
+from tests.deploy.fenced import block
+from tests.paths import DEPLOY, DOCS, REPOSITORY
 
 from ase_exporter.config import load
 
@@ -63,9 +64,9 @@ def test_the_exposure_that_systemd_reckons_stays_low(installed: Path, name: str,
 
 @analyze
 def test_the_exposure_is_the_one_that_the_page_states(installed: Path) -> None:
-    page = (DEPLOY.parent / "docs" / "getting-started.md").read_text(encoding="utf-8")
     stated = re.search(
-        r"of systemd (\d+) reports an exposure of ([\d.]+) for the exporter.*? ([\d.]+) for", page
+        r"of systemd (\d+) reports an exposure of ([\d.]+) for the exporter.*? ([\d.]+) for",
+        (DOCS / "getting-started.md").read_text(encoding="utf-8"),
     )
     assert stated
     version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout
@@ -111,11 +112,20 @@ def test_stopping_signals_the_supervisor_alone(name: str) -> None:
     assert settings(UNITS / name)["KillMode"] == ["mixed"]
 
 
-def test_the_shipped_configurations_load_and_read_the_password_that_the_page_installs() -> None:
-    """A shell can read it as well as the service: sudo -u ase-exporter ase-exporter check."""
+def test_what_the_page_installs_is_there_and_where_the_unit_and_its_configuration_look_for_it() -> None:
+    """A shell can read the password as well as the service: sudo -u ase-exporter ase-exporter check."""
+    commands = block("docs/getting-started.md", "sh", "systemctl enable")
+    shipped = {word for word in commands.split() if word.startswith("deploy/")}
+    assert shipped and all((REPOSITORY / name).is_file() for name in shipped)
+    unit = settings(UNITS / NAMES[0])
+    assert "useradd" in commands and unit["User"] == ["ase-exporter"]
+    installing = block("docs/getting-started.md", "sh", "-r requirements.txt")
+    (directory,) = set(re.findall(r"(\S+)/pip install", installing))
+    (started,) = unit["ExecStart"]
+    assert started.startswith(f"{directory}/ase-exporter ")
+    assert " --config.file=/etc/ase-exporter/exporter.yaml " in started
     exporter = load(DEPLOY / "config" / "exporter.yaml")
-    page = (DEPLOY.parent / "docs" / "getting-started.md").read_text(encoding="utf-8")
-    assert f" -g ase-exporter ase_password {exporter.auth['default'].password_file}\n" in page
+    assert f" -g ase-exporter ase_password {exporter.auth['default'].password_file}\n" in commands
     host = load(DEPLOY / "config" / "host.yaml")
     assert host.host is not None and not host.targets
 

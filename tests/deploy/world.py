@@ -1,6 +1,7 @@
 """The environment of a reader of the documents: server, exporter, Prometheus with history, Alertmanager."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -10,9 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+from tests.deploy.fenced import block
 from tests.exporter.compare.conftest import Phase, openmetrics, running_prometheus
+from tests.exporter.running_exporter import PATIENT
 from tests.paths import REPOSITORY
 from tests.programs import START, listening
+
+from ase_exporter.assets import load_yaml
 
 TOOLS = Path(sys.executable).parent
 # Whose past Prometheus holds -> the change that was made in the middle of it.
@@ -21,6 +27,9 @@ SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled"}
 ISQL = "#!/bin/sh\nexec fisql -U sa -P '' \"$@\" </dev/null\n"
 UNTIL_READY = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("until_ready.py")} "$@"\n'
 SERVERS = ("PROD", "PROD1")
+# How the exporter of this world and Prometheus are configured is as this page shows it.
+PAGE = "docs/getting-started.md"
+PASSWORD = "simulated"
 # Directories into which documented commands write: copies, so that they do not write into the checkout.
 WRITTEN = frozenset({"dashboards"})
 
@@ -51,7 +60,7 @@ class World:
             # What would not end is ended once it listens, wherever a port is free.
             (
                 "ase-exporter setup",
-                "env ASE_USER=monitor ASE_PASSWORD=simulated ase-exporter setup"
+                f"env ASE_USER=monitor ASE_PASSWORD={PASSWORD} ase-exporter setup"
                 f" --output {self.directory / 'setup'}",
             ),
             ("ase-exporter serve", "until-ready ase-exporter serve --web.listen-address=127.0.0.1:0"),
@@ -95,7 +104,7 @@ def world(directory: Path) -> Iterator[World]:
             return running.enter_context(listening(log, *command.split(), *more, environment=environment))
 
         # sa has no password.
-        environment["ASE_SIMULATOR_LOGIN"] = "sa: monitor:simulated"
+        environment["ASE_SIMULATOR_LOGIN"] = f"sa: monitor:{PASSWORD}"
         simulator = start("ase-simulator", "--port=0", "--scenario=quiet-oltp", "--speed=60")
         environment["ASE_PORT"] = str(simulator)
         (directory / "freetds.conf").write_text(
@@ -103,11 +112,20 @@ def world(directory: Path) -> Iterator[World]:
                 f"[{name}]\nhost = 127.0.0.1\nport = {simulator}\ntds version = 5.0\n" for name in SERVERS
             )
         )
-        state = f"--state-dir={directory / 'state'}"
+        (directory / "served.yaml").write_text(configuration(simulator, directory))
         exporter = start(
-            "ase-exporter serve", state, "--web.listen-address=127.0.0.1:0", "--web.enable-annotations"
+            "ase-exporter serve",
+            f"--config.file={directory / 'served.yaml'}",
+            f"--state-dir={directory / 'state'}",
+            "--web.listen-address=127.0.0.1:0",
+            "--web.enable-annotations",
         )
         environment["ASE_EXPORTER_URL"] = f"http://127.0.0.1:{exporter}"
+        scrapes = load_yaml(
+            block(PAGE, "yaml", "http_sd_configs").replace("127.0.0.1:10150", f"127.0.0.1:{exporter}")
+        )
+        scrapes["global"] = {"scrape_interval": "15s"}
+        (directory / "prometheus" / "prometheus.yml").write_text(yaml.safe_dump(scrapes))
         alertmanager = start(
             "prometheus-alertmanager",
             f"--config.file={REPOSITORY}/deploy/alertmanager/alertmanager.yml",
@@ -117,6 +135,19 @@ def world(directory: Path) -> Iterator[World]:
         )
         prometheus = running.enter_context(running_prometheus(directory / "prometheus"))
         yield World(directory, environment, simulator, prometheus, f"http://127.0.0.1:{alertmanager}")
+
+
+def configuration(port: int, directory: Path) -> str:
+    """The servers of the page, and the one of which other pages speak, all of them the simulated one."""
+    found = load_yaml(block(PAGE, "yaml", "reporting"))
+    password = directory / "etc" / "password"
+    password.write_text(f"{PASSWORD}\n")
+    found["targets"].append({"name": "PROD"})
+    for target in found["targets"]:
+        target |= {"host": "127.0.0.1", "port": port}
+    for auth in found["auth"].values():
+        auth |= {"user": "monitor", "password_file": str(password)}
+    return json.dumps(found | {"scrape": PATIENT})
 
 
 def furnish(directory: Path) -> None:
@@ -137,7 +168,6 @@ def furnish(directory: Path) -> None:
     (directory / "etc" / "host.yaml").write_text("host: {}\n")
 
     past = directory / "prometheus"
-    (past / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n")
     text = "".join(history(name, change) + recorded(name) for name, change in SERVER.items())
     for name, change in MACHINES.items():
         # A machine's past has the shape of a server's.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.deploy.fenced import blocks
+from tests.deploy.fenced import block
 from tests.exporter.compare.conftest import running_prometheus
 from tests.exporter.running_exporter import RunningExporter, configuration, exporter
 from tests.exporter.simulated import run
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 def of_the_page(*exporters: RunningExporter) -> str:
     """The page's scrape job with the addresses of these exporters."""
-    (text,) = [block.text for block in blocks("yaml") if block.page == PAGE and "hashmod" in block.text]
+    text = block(PAGE, "yaml", "hashmod")
     for number, running in enumerate(exporters):
         text = text.replace(f"exporter-{number}.example.com:10150", running.url.removeprefix("http://"))
     assert "example.com" not in text
@@ -63,9 +63,9 @@ def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: 
     assert connections == len(NAMES)
 
 
-def until_all_are_up(prometheus: Prometheus, number: int = len(NAMES)) -> list[Sample]:
+def until_all_are_up(prometheus: Prometheus) -> list[Sample]:
     end = time.monotonic() + 200
-    while len(ups := prometheus.query("ase_up == 1")) < number:
+    while len(ups := prometheus.query("ase_up == 1")) < len(NAMES):
         assert time.monotonic() < end, ups
         time.sleep(0.2)
     return ups
