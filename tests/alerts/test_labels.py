@@ -73,10 +73,11 @@ def expressions(what: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("what", ["rules", "tests of rules", "dashboards", "runbooks"])
-def test_no_label_is_invented(what: str) -> None:
+def test_no_label_is_invented_and_no_word_a_pattern(what: str) -> None:
     found = list(expressions(what))
     assert found
     assert not [each for text in found for each in unknown(text)]
+    assert not [each for text in found for each in re.findall(r'[=!]~ *"[\w ]*"', text)]
 
 
 def test_an_invented_label_is_found() -> None:

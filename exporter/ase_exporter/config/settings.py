@@ -19,7 +19,7 @@ from ase_exporter.config.host import HostConfig
 from ase_exporter.config.interfaces import find_server
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.errors import UserError
-from ase_exporter.regular_files import read_text
+from ase_exporter.regular_files import decoded, read_bytes
 
 DEFAULT_LISTEN_ADDRESS = "127.0.0.1:10150"
 DEFAULT_PORT = 5000
@@ -52,11 +52,14 @@ def _read(password_file: Path) -> str:
     absolute = password_file.is_absolute()
     where = f"password file {password_file}" if absolute else f"password_file (relative to {Path.cwd()})"
     try:
-        text = read_text(password_file, MAX_PASSWORD_FILE)
+        password = decoded(read_bytes(password_file, MAX_PASSWORD_FILE)).rstrip("\r\n")
     except OSError as error:
         raise UserError(f"{where}: {error.strerror}") from error
-    if not (password := text.rstrip("\r\n")):
+    if not password:
         raise UserError(f"{where}: expected a password, found nothing")
+    # A try with what can be no password would bring the account closer to its lock.
+    if re.search(r"[\0-\x08\n-\x1f]", password):
+        raise UserError(f"{where}: expected a password on one line, and nothing else")
     return password
 
 

@@ -73,14 +73,22 @@ def test_what_yaml_reads_as_something_else_is_to_be_quoted(tmp_path: Path, setti
         config.load(file)
 
 
-@pytest.mark.parametrize("ends", [b"", b"\n", b"\r\n"])
-@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
-def test_a_byte_order_mark_and_line_ends_are_no_part_of_a_password(
-    tmp_path: Path, start: bytes, ends: bytes
-) -> None:
+@pytest.mark.parametrize("ends", ["", "\n", "\r\n", "\r", "\n\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_encodings_and_line_ends_are_no_part_of_a_password(tmp_path: Path, encoding: str, ends: str) -> None:
     file = tmp_path / "password"
-    file.write_bytes(start + b'pa;s{w}o=r d"x' + ends)
-    assert config.Auth(user="probe", password_file=file).read_password() == 'pa;s{w}o=r d"x'
+    file.write_bytes(f' pa;s{{w}}ö=r\t#d"x {ends}'.encode(encoding))
+    assert config.Auth(user="probe", password_file=file).read_password() == ' pa;s{w}ö=r\t#d"x '
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"# of PROD1\nsecret\n", b"\nsecret", b"secret\r\n\x1a", "secret".encode("utf-16-le"), b"\x1f\x8b\x08"],
+)
+def test_what_can_be_no_password_is_not_tried(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "password").write_bytes(content)
+    with pytest.raises(UserError, match="expected a password on one line, and nothing else"):
+        config.Auth(user="probe", password_file=tmp_path / "password").read_password()
 
 
 def test_the_password_is_read_at_each_login_so_that_it_may_be_rotated(tmp_path: Path) -> None:
