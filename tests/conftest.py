@@ -18,7 +18,7 @@ from tests import plain_output, skips, unit_tier  # noqa: F401  # plain_output: 
 from tests.leaks import WATCH, watch_everything
 from tests.paths import SHARED
 
-from ase_exporter.ase import login_ledger, refusals
+from ase_exporter.ase import login_file, login_ledger
 from ase_exporter.untrusted import redaction
 
 unit_tier.enter()
@@ -127,7 +127,7 @@ def no_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_refusals() -> None:
     """Ports are used again: a login that one test has had refused must not be suspended in the next one."""
     login_ledger.process_ledger.cache_clear()
-    Path(os.environ["STATE_DIRECTORY"], refusals.FILE).unlink(missing_ok=True)
+    Path(os.environ["STATE_DIRECTORY"], login_file.FILE).unlink(missing_ok=True)
 
 
 @pytest.fixture(autouse=True)

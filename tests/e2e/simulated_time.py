@@ -245,7 +245,7 @@ def record(
 
     with (
         # The pause after a refused login, which is random otherwise, ends between two scrapes.
-        patch.object(TIMING, "login_pause", (48.0, 48.0)),
+        patch.object(TIMING, "login_pause", 48.0),
         running(lambda: simulation(server, None, HOST, 0)) as run,
     ):
         scraper = TargetScraper(

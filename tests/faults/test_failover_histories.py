@@ -40,7 +40,7 @@ READ = Catalogue({name: replace(CATALOGUE.collectors[name], interval=0) for name
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+    monkeypatch.setattr(TIMING, "login_pause", 0.0)
 
 
 def nameless(catalogue: Catalogue) -> Catalogue:
@@ -284,8 +284,6 @@ def in_memory(seed: int, more: Sequence[str] = MORE_EVENTS, steps: int = FEW_STE
     passed = 0.0
     clock = Clock(lambda: 1000.0 + passed, lambda: START + passed)
     ledger = LoginLedger(clock=clock)
-    # A hash of a password takes 20 ms for each salt.
-    ledger._salt = "salt"
 
     def pass_time() -> float:
         nonlocal passed
@@ -380,10 +378,7 @@ FAULTS: dict[str, dict[str, object]] = {
     "takes every server for the same": {"ase_exporter.metrics.counters.change": lambda *_: ""},
     "takes every name for another row": {f"{__name__}.READ": nameless(READ)},
     "takes what is back in a sum for growth": {"ase_exporter.metrics.counters.DIP_LASTS": -1.0},
-    "tries every login": {
-        "ase_exporter.ase.login_ledger._Backoff.forbids": lambda *_: "",
-        "ase_exporter.ase.login_ledger.MAX_REFUSALS": 1_000,
-    },
+    "tries every login": {"ase_exporter.ase.login_ledger._forbidden": lambda *_: ""},
     "takes every login for the same": {"ase_exporter.ase.login.Account": lambda *_: Account("any", 1, "any")},
 }
 

@@ -34,6 +34,7 @@ from tests.programs import START
 from ase_exporter.ase import login
 from ase_exporter.ase.login_ledger import HOURLY, LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
 from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.target_scraper import TargetScraper
 
@@ -62,7 +63,7 @@ UNRECOGNISED: dict[str, tuple[bytes, Talk | None]] = {
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+    monkeypatch.setattr(TIMING, "login_pause", 0.0)
     # What listens here keeps a silent connection for ever, or closes it at once.
     monkeypatch.setattr(login, "_MIN_SILENCE", 0.02)
     monkeypatch.setattr(login, "_SILENCE_MARGIN", 0.02)
@@ -218,6 +219,44 @@ def test_a_server_that_hangs_gets_one_login_and_is_asked_again_as_soon_as_it_ans
             assert seen != "login_suspended"
             assert server.logins == number
             seen = kind(one, clock)
+        one.close()
+
+
+def test_logins_that_end_only_after_our_own_deadline_suspend_nobody() -> None:
+    """A fleet that is overloaded for a minute recovers by itself."""
+    clock = ShiftedClock()
+
+    def late(statement: bytes) -> bytes:
+        # Beyond the deadline.
+        clock.ahead += 5.0 * (b"@@spid" in statement)
+        return session(statement)
+
+    with login_server(ACCEPTED, late) as server:
+
+        def nearly_too_late() -> None:
+            clock.ahead += 57.0
+            server.may_answer.set()
+
+        server.on_wait = nearly_too_late
+        one = scraper(server.port, clock)
+        for _ in range(LOGIN_ATTEMPTS + 1):
+            server.may_answer.clear()
+            assert kind(one, clock) != "login_suspended"
+            one.close()
+        assert server.logins == LOGIN_ATTEMPTS + 1
+
+
+def test_a_login_that_was_never_sent_suspends_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with login_server(ACCEPTED, session) as server:
+        one = scraper(server.port)
+        with monkeypatch.context() as patch:
+            patch.setattr(SYSTEM_WATCHDOG, "guard", no_thread)
+            assert [kind(one) for _ in range(LOGIN_ATTEMPTS + 1)] == ["internal"] * (LOGIN_ATTEMPTS + 1)
+        assert kind(one) == ""
+        assert server.logins == 1
         one.close()
 
 

@@ -81,7 +81,7 @@ def test_a_server_without_a_free_connection_is_named_and_asked_again(
 def test_a_locked_login_is_tried_twice_and_then_left_alone(
     server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+    monkeypatch.setattr(TIMING, "login_pause", 0.0)
     server.model.world.locked = frozenset({"monitor"})
     one = scraper_of(server.address)
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]

@@ -24,7 +24,6 @@ from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to, open_so
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
 from ase_exporter.ase.login import Opener as Opener
-from ase_exporter.ase.login_floods import login_floods
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.resolver import resolver
 from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, python_codec
@@ -138,26 +137,16 @@ class Connection:
             began = monotonic()
             limit = began + seconds - TIMING.login_lead
             end = LoginTimeout(address, watchdog.clock)
-            raw, problem = None, ""
+            string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
+            steps = (limit, end), (limit + TIMING.login_stuck_after, watchdog.give_up)
             try:
-                login_floods.watch(address)
-                string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
-                steps = (limit, end), (limit + TIMING.login_stuck_after, watchdog.give_up)
                 with watchdog.guard(*steps), call_record.calling():
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
-                problem = str(error.args[-1])
-            finally:
-                flooded = login_floods.release(address)
-            if raw is None and not flooded:
-                failure = login_error(problem, where, timed_out=monotonic() >= limit)
+                failure = login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit)
                 end.explain(failure, monotonic() - began, deadline - monotonic())
-                raise failure
+                raise failure from None
             end.forget()
-            if raw is None or flooded:
-                if raw:
-                    raw.close()
-                raise _lost_at_login(f"{where} sends messages without end")
             # A search makes two system calls for each descriptor, and all targets may log in at once.
             with TURN.held():
                 found = new_sockets_to(address)
@@ -173,7 +162,8 @@ class Connection:
         return connection
 
     def _confirm(self, where: str, deadline: float) -> None:
-        # Something else may acknowledge a login before ASE refuses it.
+        # Something else may acknowledge a login before ASE refuses it. One that is cut off counts as refused.
+        deadline = max(deadline, self._monotonic() + TIMING.confirm_wait)
         try:
             if Connection.query(self, "select @@spid", deadline):
                 return
@@ -354,14 +344,11 @@ def _check(what: str, value: str, max_bytes: int) -> None:
 
 
 def _dropped(where: str) -> DatabaseError:
-    return _lost_at_login(
+    error = DatabaseError(
+        "lost",
         f"{where} closed the connection at login: a login trigger may have ended it (it has to let the program"
-        f" {PROGRAM} in), or the port is not that of ASE"
+        f" {PROGRAM} in), or the port is not that of ASE",
     )
-
-
-def _lost_at_login(text: str) -> DatabaseError:
-    error = DatabaseError("lost", text)
     error.uncertain = error.dropped = True
     return error
 

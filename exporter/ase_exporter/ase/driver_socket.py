@@ -89,19 +89,16 @@ def _undoubled(descriptor: int) -> Iterator[socket.socket]:
 
 def new_sockets_to(address: Address) -> set[DriverSocket]:
     """The sockets of this process that are connected to an address and belong to no open connection."""
-    return {found for found, peer in new_sockets() if peer == address}
-
-
-def new_sockets() -> Iterator[tuple[DriverSocket, Address]]:
-    """The connected sockets of this process that belong to no open connection, and where they are connected to."""
+    sockets: set[DriverSocket] = set()
     for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208  # names only
         try:
             status = os.fstat(descriptor)
         except OSError:
             continue
         found = DriverSocket(descriptor, status.st_ino)
-        if stat.S_ISSOCK(status.st_mode) and found not in open_sockets and (peer := _peer(descriptor)):
-            yield found, peer
+        if stat.S_ISSOCK(status.st_mode) and found not in open_sockets and _peer(descriptor) == address:
+            sockets.add(found)
+    return sockets
 
 
 def _peer(descriptor: int) -> Address | None:

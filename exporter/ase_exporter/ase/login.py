@@ -26,6 +26,7 @@ from ase_exporter.ase.login_ledger import (
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
+from ase_exporter.errors import UserError
 from ase_exporter.untrusted.redaction import remember
 
 PROGRAM = "ase-exporter"
@@ -128,6 +129,10 @@ class Login(Generic[Opened]):
                 if attempt.accepted:
                     error.unanswered.max_wait = TIMING.accepted_login_wait
                 self._unanswered = error.unanswered, password, attempt
+            raise
+        except (UserError, RuntimeError):
+            # Nothing was sent: there is no thread to watch it.
+            outcome = "not_refused"
             raise
         finally:
             if attempt:

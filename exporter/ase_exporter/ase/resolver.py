@@ -8,15 +8,14 @@ import ipaddress
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ase_exporter.ase.database_error import DatabaseError
 
-# Seconds from the start of a lookup. Those who ask later do not wait for it.
+# Seconds that a lookup is waited for if addresses are known.
 MAX_WAIT = 2.0
-# At a time and process, each in a thread; others wait for their turn.
+# At a time and process; others wait for their turn.
 MAX_LOOKUPS = 8
 # Hosts whose last good addresses are kept, also over reloads.
 MAX_KNOWN = 4096
@@ -27,14 +26,9 @@ _UNKNOWN = frozenset((socket.EAI_NONAME, socket.EAI_NODATA))
 
 @dataclass(slots=True)
 class _Lookup:
-    """A lookup in progress, or one that waits for its turn. unknown: there is no such host.
-
-    until: so long it is waited for, once it has begun.
-    """
+    """A lookup in progress, or one that waits for its turn. unknown: there is no such host."""
 
     asked_at: float
-    until: float = 0.0
-    begun: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     unknown: bool = False
 
@@ -49,24 +43,22 @@ class Resolver:
         self._look_up = look_up or _system_addresses
         self._max_wait = max_wait
         self._lock = threading.Lock()
+        self._turns = threading.Semaphore(MAX_LOOKUPS)
         self._lookups: dict[str, _Lookup] = {}
-        self._waiting: deque[str] = deque()
-        self._threads = 0
         self._last_good: dict[str, Sequence[str]] = {}
 
     def addresses(self, host: str, seconds: float) -> Sequence[str]:
         """The addresses of a host, at least one, best first.
 
-        seconds: for the lookup, at most `max_wait` once it has begun, or once it was asked for if addresses are known.
+        seconds: for the lookup, at most `max_wait` once it was asked for if addresses are known.
         Raises DatabaseError `unknown_host` if the name servers do not know it, or do not answer and never did.
         """
         if _is_address(host):
             return [host]
         end = time.monotonic() + seconds
         if lookup := self._lookup(host):
-            turn = min(end, lookup.asked_at + self._max_wait) if host in self._last_good else end
-            lookup.begun.wait(max(0.0, turn - time.monotonic()))
-            lookup.ended.wait(max(0.0, min(end, lookup.until) - time.monotonic()))
+            limit = min(end, lookup.asked_at + self._max_wait) if host in self._last_good else end
+            lookup.ended.wait(max(0.0, limit - time.monotonic()))
             if lookup.unknown:
                 raise DatabaseError("unknown_host", f"{host}: no such host")
         known = self._last_good.get(host)
@@ -78,43 +70,26 @@ class Resolver:
         """The lookup of a host, a new one if there is none; None if no thread can be started for it."""
         with self._lock:
             lookup = self._lookups.get(host)
-            if lookup:
-                return lookup
-            if self._threads < MAX_LOOKUPS:
+            if lookup is None:
+                lookup = _Lookup(time.monotonic())
+                thread = threading.Thread(target=self._run, args=(host, lookup), name="resolver", daemon=True)
                 try:
-                    threading.Thread(target=self._run, name="resolver", daemon=True).start()
+                    thread.start()
                 except RuntimeError:
                     # The limit of tasks is reached.
-                    if not self._threads:
-                        return None
-                else:
-                    self._threads += 1
-            lookup = self._lookups[host] = _Lookup(time.monotonic())
-            self._waiting.append(host)
+                    return None
+                self._lookups[host] = lookup
             return lookup
 
-    def _run(self) -> None:
-        """Look up one host after the other, until none waits."""
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._threads -= 1
-                    return
-                host = self._waiting.popleft()
-                lookup = self._lookups[host]
-            lookup.until = time.monotonic() + self._max_wait
-            lookup.begun.set()
-            found: Sequence[str] = ()
+    def _run(self, host: str, lookup: _Lookup) -> None:
+        found: Sequence[str] = ()
+        with self._turns:
             try:
                 found = self._look_up(host)
             except (OSError, UnicodeError) as error:
                 lookup.unknown = isinstance(error, UnicodeError) or error.errno in _UNKNOWN
-            finally:
-                self._end(host, lookup, found)
-
-    def _end(self, host: str, lookup: _Lookup, found: Sequence[str]) -> None:
         with self._lock:
-            del self._lookups[host]
+            self._lookups.pop(host, None)
             if found:
                 self._last_good.pop(host, None)
                 self._last_good[host] = found

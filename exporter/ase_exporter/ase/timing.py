@@ -27,8 +27,9 @@ class Timing:
     CPU every thread is late, and logging in everywhere again costs still more.
     login_stuck_after: the same for a login, which cannot be cancelled.
     login_lead: the distance to FreeTDS's own login timeout, after which the driver would block for ever.
-    login_pause: between two attempts with a refused password, drawn at random from this range so that many
-    targets do not come back at once.
+    confirm_wait: for the answer to the first statement after a login, even after the deadline: a target that is cut off
+    twice by our own deadline would be suspended for an hour.
+    login_pause: between two attempts with a refused password.
     accepted_login_wait: for the answer to a login with a password that the server accepted before, after which it is
     sent again. Any other password waits for as long as the connection lives: see `login`.
     starved_after: a timer that is this late means that the process gets no CPU, which says nothing about the driver.
@@ -46,7 +47,8 @@ class Timing:
     stuck_after: float = 6.0
     login_stuck_after: float = 20.0
     starved_after: float = 1.0
-    login_pause: tuple[float, float] = (30.0, 60.0)
+    confirm_wait: float = 10.0
+    login_pause: float = 30.0
     accepted_login_wait: float = 30.0
     crash_pause: float = 60.0
     max_crash_pause: float = 300.0

@@ -93,7 +93,7 @@ def default_state_directory(environment: Mapping[str, str] = os.environ) -> tupl
 
     By the XDG Base Directory Specification, unless systemd or a package has made one that we may write.
     """
-    from ase_exporter.ase.refusals import shared_directories
+    from ase_exporter.ase.login_file import shared_directories
 
     directory = shared_directories(environment)[0]
     try:

@@ -14,8 +14,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from ase_exporter.ase.login_file import shared_directories
 from ase_exporter.ase.login_ledger import LoginLedger
-from ase_exporter.ase.refusals import shared_directories
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
@@ -83,7 +83,9 @@ class ExporterApp:
         self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
         self._prepare_judge(config)
         self._totals = TotalsFiles(state_directory)
-        self._logins = LoginLedger(state_directory, memory=memory, shared=shared_directories())
+        self._logins = LoginLedger(
+            [*shared_directories(), *([state_directory] if state_directory else [])], memory=memory
+        )
         self.targets = Targets(self._logins, self._totals, self._on_scrape_end, self._judge)
         self.targets.configure(config, loaded.catalogue)
         self._process_totals = ProcessTotals(state_directory)

@@ -1,6 +1,5 @@
 """Connections end on time whatever the server does, and report what went wrong."""
 
-import contextlib
 import errno
 import os
 import resource
@@ -340,37 +339,6 @@ def test_impossible_sizes_are_one_error(tokens: bytes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert [error.usable for error in flooded(tokens)] == [False]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
-
-
-def test_messages_without_end_at_a_login_are_cut_off() -> None:
-    """The driver asks for something itself before it says that it is connected."""
-    sent = 0
-
-    def serve() -> None:
-        nonlocal sent
-        client, _ = listening.accept()
-        clients.append(client)
-        with client, contextlib.suppress(OSError):
-            client.recv(4096)
-            client.sendall(ACCEPTED)
-            client.recv(4096)
-            while True:
-                client.sendall(MESSAGES)
-                sent += len(MESSAGES)
-
-    clients: list[socket.socket] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        endpoint = Endpoint(*listening.getsockname())
-        error = failure(lambda: Connection.open(endpoint, USER, PASSWORD, deadline=time.monotonic() + 8), 8)
-        # A kernel keeps what nobody takes for a minute.
-        with contextlib.suppress(OSError):
-            clients[0].shutdown(socket.SHUT_RDWR)
-        thread.join()
-    assert (error.kind, error.may_be_refused) == ("lost", True)
-    assert str(error).endswith("sends messages without end")
-    assert sent < 64 << 20
 
 
 def test_large_results_are_no_messages_without_end(server: Running, backend: ScriptedBackend) -> None:

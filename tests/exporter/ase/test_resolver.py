@@ -14,7 +14,7 @@ from ase_exporter.ase import connection as connection_module
 from ase_exporter.ase import resolver as resolver_module
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.ase.database_error import DatabaseError
-from ase_exporter.ase.refusals import Account
+from ase_exporter.ase.login_file import Account
 from ase_exporter.ase.resolver import MAX_LOOKUPS, Resolver
 
 HOST = "db7.corp.example"
@@ -88,9 +88,8 @@ def test_a_login_ends_in_time_and_at_the_last_good_address_while_name_servers_ar
 
 def test_silent_name_servers_and_no_known_address_are_named(name_servers: NameServers) -> None:
     name_servers.answering.clear()
-    assert (
-        kind(Resolver(name_servers.look_up, 0.05)) == f"unknown_host: {HOST}: the name servers do not answer"
-    )
+    said = kind(Resolver(name_servers.look_up), seconds=0.05)
+    assert said == f"unknown_host: {HOST}: the name servers do not answer"
 
 
 def test_a_lookup_that_fails_falls_back_but_a_name_that_is_gone_does_not(name_servers: NameServers) -> None:

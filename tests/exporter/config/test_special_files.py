@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ase_exporter.ase.login_ledger import FILE, LoginLedger
+from ase_exporter.ase.login_file import FILE
+from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.config import Auth, Config, yaml_files
 from ase_exporter.config.web import TlsServer
 from ase_exporter.errors import UserError
@@ -69,7 +70,7 @@ def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
 
 def test_special_files_in_the_state_directory_are_left_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / FILE)
-    assert in_time(lambda: LoginLedger(tmp_path).close()) == ""
+    assert in_time(lambda: LoginLedger([tmp_path]).close()) == ""
     (tmp_path / DIRECTORY).mkdir()
     os.mkfifo(tmp_path / DIRECTORY / "ONE@default.totals")
     totals = TotalsFiles(tmp_path)

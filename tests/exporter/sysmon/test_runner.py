@@ -193,7 +193,7 @@ def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> No
 def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_process(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TIMING, "login_pause", (0.0, 0.0))
+    monkeypatch.setattr(TIMING, "login_pause", 0.0)
     server = Scripted(login_error=DatabaseError("login_failed", "Login failed.", 4002))
     ledger = LoginLedger()
     schedule = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, ledger)

@@ -53,7 +53,7 @@ def clock() -> ShiftedClock:
 @pytest.fixture
 def sampler_of(server: Simulated, clock: ShiftedClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """A function that makes samplers of the server, which are closed at the end."""
-    monkeypatch.setattr(TIMING, "login_pause", (PAUSE, PAUSE))
+    monkeypatch.setattr(TIMING, "login_pause", PAUSE)
     made = []
 
     def sampler(user: str = "monitor", password: str = PASSWORD, interval: float = 2.0) -> TargetSampler:

@@ -113,7 +113,7 @@ def watched(
     time = Moved()
     clock = Clock(time.monotonic, lambda: began + time.ahead)
     with (
-        patch.object(TIMING, "login_pause", (48.0, 48.0)),
+        patch.object(TIMING, "login_pause", 48.0),
         running(lambda: simulation(server, None, HOST, 0)) as run,
     ):
         target = Target(name=server.name, host=HOST, port=run.port)
