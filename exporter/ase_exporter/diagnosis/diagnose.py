@@ -129,7 +129,8 @@ class Diagnosis:
         if not self.findings:
             return f"{self.word}: {self.text}"
         first, *others = self.findings
-        large = [each for each in others if (each.share or 0.0) >= threshold("diagnosis.some_share")]
+        least = threshold("diagnosis.some_share")
+        large = [each for each in others if each.share is None or each.share >= least]
         also = dict.fromkeys([*(each.word for each in large if each.word != first.word), *self.besides])
         return first.sentence + (f"; also {', '.join(also)}" if also else "")
 
@@ -247,6 +248,8 @@ def _verdict(
         return NOT_KNOWN, "NOT KNOWN", text, "warn"
     figures = [f"engines {busy.text} busy", f"{measures['spinning_share'].text} spinning", *judge.remarks()]
     state = IDLE if busy.value < threshold("diagnosis.idle") else WORKS
+    if state == WORKS and not judge.account.transactions:
+        figures.append("no transactions")
     return state, state.upper(), f"{', '.join(figures)}{_not_compared(measures, unknown)}", "good"
 
 

@@ -83,13 +83,16 @@ def test_a_finding_that_spinning_would_explain_comes_last_while_spinning_is_not_
     assert found.findings[-1].confidence == "low"
 
 
-@pytest.mark.parametrize(("busy", "states"), [(0.25, "works"), (0.8, "starved")])
+@pytest.mark.parametrize(
+    ("busy", "received", "states"),
+    [(0.25, 0.73, "works"), (0.8, 0.73, "starved"), (0.25, 0.5, "starved"), (0.05, 0.5, "works")],
+)
 def test_cpu_in_whole_seconds_does_not_look_like_a_machine_that_is_overcommitted(
-    busy: float, states: str
+    busy: float, received: float, states: str
 ) -> None:
     state = healthy(busy)
     for thread in "0123":
-        state.set("ase_thread_cpu_seconds_total", 0.73 * busy, thread=thread, mode="user")
+        state.set("ase_thread_cpu_seconds_total", received * busy, thread=thread, mode="user")
     assert diagnose(state).state == states
 
 
@@ -202,6 +205,16 @@ def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline(
     found = diagnose(state)
     assert found.state == "works"
     assert ("heavier", "no history") in {(each.name, each.reason) for each in found.unknown}
+
+
+def test_several_sessions_that_loop_are_found_together() -> None:
+    usual = baseline_of(diagnose(healthy()))
+    state = healthy(0.85)
+    for spid in ("11", "12", "13"):
+        state.set("ase_process_cpu_seconds_total", 0.6, spid=spid, login="batch")
+    found = diagnose(state, usual).findings[0]
+    assert found.name == "runaway"
+    assert found.text.startswith("the busiest session uses 0.6 engines, those that use most 1.8 together")
 
 
 # Findings that depend on what is usual.
