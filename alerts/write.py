@@ -72,16 +72,12 @@ def message_table() -> str:
     return "\n".join([*parts, "## Sources", *sources, ""])
 
 
-def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
+def _files() -> Iterator[tuple[Path, str]]:
     """Yield (path, text) of every file to write. What follows reads the files written before it."""
-    for name, text in rule_files(parameters(own)):
-        yield directory / name, text
-    if directory == RULES:
-        yield TABLE, alert_table()
-        yield MESSAGES, message_table()
-    else:
-        for path in sorted(RULES.glob("*.rules.yaml")):
-            yield directory / path.name, path.read_text()
+    for name, text in rule_files(parameters()):
+        yield RULES / name, text
+    yield TABLE, alert_table()
+    yield MESSAGES, message_table()
 
 
 def _stale(path: Path, text: str) -> bool:
@@ -95,24 +91,16 @@ def main(argv: list[str] | None = None) -> None:
     """Write all files; with --check write none and exit with 1 if any is out of date."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument(
-        "--parameters", type=Path, help="a YAML file with your own values, where they differ"
-    )
-    arguments.add_argument(
-        "--to", type=Path, default=RULES, help="directory for all alerting and recording rules"
-    )
-    arguments.add_argument(
         "--check", action="store_true", help="write nothing; exit code 1 if a file is stale"
     )
     options = arguments.parse_args(argv)
     try:
-        files = _files(options.parameters, options.to)
         if options.check:
-            stale = [path for path, text in files if _stale(path, text)]
+            stale = [path for path, text in _files() if _stale(path, text)]
             sys.exit(1 if stale else 0)
-        for path, text in files:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        for path, text in _files():
             path.write_text(text)
-    except (DefinitionError, OSError) as error:
+    except DefinitionError as error:
         print(f"alerts.write: {error}", file=sys.stderr)
         sys.exit(2)
 

@@ -1,7 +1,6 @@
-"""The rule files are up to date, and alerts.write refuses parameters that would make rules that never work."""
+"""The rule files are up to date, and settings that would make rules that never work are refused."""
 
 import re
-from pathlib import Path
 
 import pytest
 from alerts import write
@@ -58,97 +57,54 @@ def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
     assert with_hysteresis(rules | {"expr": "a > 1"}, parameters()) == "a > 1"
 
 
-def test_own_parameters_name_only_what_differs(tmp_path: Path) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text("links: {runbooks: https://wiki/ase}\nspinlock: {critical: 0.6}\n")
-    values = parameters(own)
-    assert values == parameters() | {"links.runbooks": "https://wiki/ase", "spinlock.critical": "0.6"}
-    text = dict(rule_files(values))["spinlocks.alerts.yaml"]
-    assert "runbook_url: https://wiki/ase/AseSpinlockContention.md" in text
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "spinlock.critical=1",
+        "spinlock.warning_for=90s",
+        "spinlock.critical_for=1h30m",
+        "log.backup_exempt=tempdb.*|model",
+        "device.latency_seconds=2.5",
+    ],
+)
+def test_settings_of_the_right_kind_are_taken(setting: str) -> None:
+    name, _, text = setting.partition("=")
+    assert changed([setting]) == {name: text}
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("setting", "message"),
     [
-        "spinlock: {critical: 1}",
-        "spinlock: {warning_for: 90s, critical_for: 1h30m}",
-        "log: {backup_exempt: 'tempdb.*|model'}",
-        "device: {latency_seconds: 2.5}",
+        ("spinlock.warning_for=lots", "spinlock.warning_for: 'lots': expected a duration such as 5m"),
+        ("spinlock.warning_for=10", "spinlock.warning_for: '10': expected a duration such as 5m"),
+        ("spinlock.warning_for=-1m", "spinlock.warning_for: '-1m': expected a duration such as 5m"),
+        ("spinlock.critical=10", "spinlock.critical: 10: expected a ratio from 0 to 1"),
+        ("spinlock.critical=-1", "spinlock.critical: -1: expected a ratio from 0 to 1"),
+        ("spinlock.critical=lots", "spinlock.critical: 'lots': expected a ratio from 0 to 1"),
+        ("space.warning=0.98", "space.warning 0.98 is over space.critical 0.97"),
+        ("locks.blocked_warning=30", "locks.blocked_warning 30 is over locks.blocked_critical 20"),
+        ("spinlock.descriptor_warning=0.6", "spinlock.descriptor_warning 0.6 is over spinlock.critical 0.5"),
+        ("device.latency_seconds=-1", "device.latency_seconds: -1: expected a number, 0 or more"),
+        ("device.latency_seconds=nan", "device.latency_seconds: nan: expected a number, 0 or more"),
+        ("device.latency_seconds=3s", "device.latency_seconds: '3s': expected a number, 0 or more"),
+        ('log.backup_exempt=a"b', "expected text without spaces or quotes"),
     ],
 )
-def test_own_parameters_of_the_right_kind_are_taken(tmp_path: Path, text: str) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text(text)
-    assert parameters(own) != parameters()
+def test_other_settings_are_named_in_one_line(setting: str, message: str) -> None:
+    with pytest.raises(DefinitionError, match=re.escape(message)) as raised:
+        changed([setting])
+    assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("spinlock: {critcal: 0.6}", "spinlock.critcal: no such parameter"),
-        ("- 0.6", "expected groups of parameters"),
-        ("spinlock: 0.6", "expected groups of parameters"),
-        ("spinlock: {critical: 0.6", "line 1: not valid YAML"),
-        ("spinlock: {warning_for: lots}", "spinlock.warning_for: 'lots': expected a duration such as 5m"),
-        ("spinlock: {warning_for: 10}", "spinlock.warning_for: 10: expected a duration such as 5m"),
-        ("spinlock: {warning_for: -1m}", "spinlock.warning_for: '-1m': expected a duration such as 5m"),
-        ("spinlock: {critical: 10}", "spinlock.critical: 10: expected a ratio from 0 to 1"),
-        ("spinlock: {critical: -1}", "spinlock.critical: -1: expected a ratio from 0 to 1"),
-        ("spinlock: {critical: lots}", "spinlock.critical: 'lots': expected a ratio from 0 to 1"),
-        ("spinlock: {critical: true}", "spinlock.critical: True: expected a ratio from 0 to 1"),
-        ("space: {warning: 0.98}", "space.warning 0.98 is over space.critical 0.97"),
-        ("locks: {blocked_warning: 30}", "locks.blocked_warning 30 is over locks.blocked_critical 20"),
-        (
-            "spinlock: {descriptor_warning: 0.6}",
-            "spinlock.descriptor_warning 0.6 is over spinlock.critical 0.5",
-        ),
-        ("device: {latency_seconds: -1}", "device.latency_seconds: -1: expected a number, 0 or more"),
-        ("device: {latency_seconds: .nan}", "device.latency_seconds: nan: expected a number, 0 or more"),
-        ("device: {latency_seconds: 3s}", "device.latency_seconds: '3s': expected a number, 0 or more"),
-        ("links: {grafana: 3000}", "links.grafana: 3000: expected text without spaces or quotes"),
-        ("log: {backup_exempt: 'a\"b'}", "expected text without spaces or quotes"),
-    ],
-)
-def test_bad_parameters_get_one_line_and_exit_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
-) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text(text)
-    with pytest.raises(DefinitionError, match=re.escape(message)):
-        parameters(own)
-    assert run("--parameters", own, "--to", tmp_path / "rules") == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    assert str(own) in said.err
-    assert not (tmp_path / "rules").exists()
+def test_the_written_files_are_compared_with_those_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check() -> int | str | None:
+        with pytest.raises(SystemExit) as ended:
+            write.main(["--check"])
+        return ended.value.code
 
-
-def run(*arguments: str | Path) -> int | str | None:
-    """Run `python -m alerts.write` and return its exit code."""
-    try:
-        write.main([str(each) for each in arguments])
-    except SystemExit as end:
-        return end.code
-    return 0
-
-
-def test_rules_written_elsewhere_are_a_complete_set(tmp_path: Path) -> None:
-    to = tmp_path / "etc" / "rules"
-    assert run("--to", to) == 0
-    assert {path.name: path.read_text() for path in to.iterdir()} == {
-        path.name: path.read_text() for path in write.RULES.glob("*.yaml")
-    }
-    assert run("--to", to, "--check") == 0
-    (to / "cpu.rules.yaml").unlink()
-    assert run("--to", to, "--check") == 1
-
-
-def test_a_directory_that_cannot_be_made_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    assert run("--to", tmp_path / "file") == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    assert check() == 0
+    monkeypatch.setattr(write, "message_table", lambda: "stale")
+    assert check() == 1
 
 
 def test_the_table_of_alerts_has_severities_and_conditions() -> None:

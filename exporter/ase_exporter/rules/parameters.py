@@ -1,4 +1,4 @@
-"""Reads the alert parameters: parameters.yaml, overridden by what users set. Checks every value's kind."""
+"""The alert parameters: parameters.yaml, overridden by what users set. Checks the kind of each value."""
 
 import math
 import re
@@ -7,8 +7,6 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from ase_exporter import assets
 from ase_exporter.catalogue.labels import log_problems
@@ -29,21 +27,15 @@ class DefinitionError(UserError):
     """A definition or a parameter is invalid. The message is one line that names it."""
 
 
-def parameters(own: Path | None = None) -> dict[str, str]:
-    """Return all parameters by dotted name, as the text that goes into a rule.
-
-    own: a file in the form of parameters.yaml that names only what differs. Raises DefinitionError and OSError.
-    """
-    overrides = _read(own) if own else {}
-    _check(str(own), overrides, _shipped())
-    _check_order(str(own), _shipped() | overrides)
-    return {name: str(value) for name, value in (_shipped() | overrides).items()}
+def parameters() -> dict[str, str]:
+    """Return the shipped parameters by dotted name, as the text that goes into a rule."""
+    return {name: str(value) for name, value in _shipped().items()}
 
 
 @cache
 def thresholds() -> Mapping[str, float]:
     """Return the shipped parameters that are numbers, by dotted name."""
-    return {name: float(value) for name, value in _read(PARAMETERS).items() if not isinstance(value, str)}
+    return {name: float(value) for name, value in _numbers_and_texts().items() if not isinstance(value, str)}
 
 
 def changed(settings: Iterable[str]) -> dict[str, str]:
@@ -62,17 +54,17 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
             raise DefinitionError(
                 f"--set {name}: the exporter calculates with it, too: change it in {PARAMETERS}"
             )
-        value = _value(text.strip(), shipped[full])
-        _check("--set", {full: value}, shipped)
-        overrides[full] = value
-    _check_order("--set", shipped | overrides)
+        value = overrides[full] = _value(text.strip(), shipped[full])
+        if expected := _mismatch(full, value, shipped[full]):
+            raise DefinitionError(f"--set {full}: {value!r}: expected {expected}")
+    _check_order(shipped | overrides)
     return {name: str(value) for name, value in overrides.items()}
 
 
 @cache
 def _shipped() -> dict[str, Any]:
     """All parameters by dotted name: those of parameters.yaml, and the patterns of messages."""
-    return _read(PARAMETERS) | _patterns()
+    return _numbers_and_texts() | _patterns()
 
 
 def _full_name(name: str, shipped: Mapping[str, Any]) -> str:
@@ -98,22 +90,14 @@ def _value(text: str, shipped: Any) -> Any:
     return int(number) if number.is_integer() else number
 
 
-def _check(where: str, overrides: Mapping[str, Any], shipped: Mapping[str, Any]) -> None:
-    for name, value in overrides.items():
-        if name not in shipped:
-            raise DefinitionError(f"{where}: {name}: no such parameter; parameters.yaml lists all of them")
-        if expected := _mismatch(name, value, shipped[name]):
-            raise DefinitionError(f"{where}: {name}: {value!r}: expected {expected}")
-
-
-def _check_order(where: str, values: Mapping[str, Any]) -> None:
+def _check_order(values: Mapping[str, Any]) -> None:
     """Refuse a limit of a warning over that of the critical alert: both would fire at once, or the wrong one."""
     for name in values:
         critical = name.replace("warning", "critical")
         if name.startswith("spinlock."):
             critical = "spinlock.critical"
         if name.endswith("warning") and critical in values and values[name] > values[critical]:
-            raise DefinitionError(f"{where}: {name} {values[name]} is over {critical} {values[critical]}")
+            raise DefinitionError(f"--set: {name} {values[name]} is over {critical} {values[critical]}")
 
 
 def _mismatch(name: str, value: Any, shipped: Any) -> str | None:
@@ -129,17 +113,10 @@ def _mismatch(name: str, value: Any, shipped: Any) -> str | None:
     return None if 0 <= number < math.inf else "a number, 0 or more"
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Parameters by dotted name, as YAML gives them."""
-    try:
-        content = yaml.safe_load(path.read_text()) or {}
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark else ""
-        raise DefinitionError(f"{path}: {line}not valid YAML") from None
-    if not isinstance(content, dict) or not all(isinstance(group, dict) for group in content.values()):
-        raise DefinitionError(f"{path}: expected groups of parameters, as in parameters.yaml")
-    return {f"{group}.{name}": value for group, values in content.items() for name, value in values.items()}
+def _numbers_and_texts() -> dict[str, Any]:
+    """The parameters of parameters.yaml by dotted name, as YAML gives them."""
+    groups = assets.load_yaml(PARAMETERS.read_text(encoding="utf-8"))
+    return {f"{group}.{name}": value for group, values in groups.items() for name, value in values.items()}
 
 
 def _patterns() -> dict[str, str]:
