@@ -6,8 +6,7 @@ The API has no idempotency key. So each annotation has a tag of its own, by whic
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import httpx2
@@ -42,28 +41,20 @@ class RejectedError(AseExporterError):
 
 
 class Poster:
-    """Posts changes to one Grafana. One that fails waits behind those that have failed less often.
+    """Posts changes to one Grafana. One that fails waits behind all others.
 
     failures: number of failed tries. lost: number of annotations that Grafana rejected, or that were too many to wait.
-    posted: called with each change that Grafana has. transport: replaces the network in tests.
+    transport: replaces the network in tests.
     """
 
-    def __init__(
-        self,
-        config: GrafanaConfig,
-        posted: Callable[[Change], Awaitable[None]],
-        transport: httpx2.AsyncBaseTransport | None = None,
-    ) -> None:
+    def __init__(self, config: GrafanaConfig, transport: httpx2.AsyncBaseTransport | None = None) -> None:
         self._config = config
-        self._posted = posted
         verify = trusting(config.ca_file) if config.ca_file else True
         self._client = httpx2.AsyncClient(
             base_url=config.url, timeout=config.timeout, verify=verify, transport=transport
         )
-        # By id: the number of failed tries, and the change.
-        self._waiting: dict[str, tuple[int, Change]] = {}
+        self._waiting: dict[str, Change] = {}
         self._arrival = asyncio.Event()
-        self._last_error = ""
         self.failures = 0
         self.lost = 0
 
@@ -74,45 +65,38 @@ class Poster:
 
     def add(self, change: Change) -> None:
         """Queue a change. A region that has ended replaces its beginning, if that still waits."""
-        self._waiting[change.id] = (0, change)
+        self._waiting[change.id] = change
         self._arrival.set()
         if len(self._waiting) > QUEUE_LIMIT:
-            del self._waiting[next(iter(self._waiting))]
+            del self._waiting[min(self._waiting.values(), key=attrgetter("at")).id]
             self.lost += 1
 
     async def run(self) -> None:
         """Post until cancelled."""
-        try:
-            backoff = first_backoff = min(FIRST_BACKOFF, self._config.max_backoff)
+        pause = first_pause = min(FIRST_BACKOFF, self._config.max_backoff)
+        last_problem = ""
+        async with self._client:
             while True:
-                if await self._step():
-                    backoff = first_backoff
-                else:
-                    await asyncio.sleep(backoff * random.uniform(0.5, 1.0))
-                    backoff = min(backoff * 2, self._config.max_backoff)
-        finally:
-            await self._client.aclose()
-
-    async def _step(self) -> bool:
-        """Post one change, as soon as there is one; False if it has to be tried again."""
-        if not self._waiting:
-            self._last_error = ""
-            self._arrival.clear()
-            await self._arrival.wait()
-        waiting = tries, change = min(self._waiting.values(), key=itemgetter(0))
-        problem = await self._deliver(change)
-        # It may have been replaced, or dropped, in between.
-        if self._waiting.get(change.id) is waiting:
-            if problem:
-                self._waiting[change.id] = (tries + 1, change)
-            else:
-                del self._waiting[change.id]
-        if problem:
-            self.failures += 1
-            if problem != self._last_error:
-                log.warning("annotations wait for Grafana: %s", problem)
-            self._last_error = problem
-        return not problem
+                while not self._waiting:
+                    last_problem = ""
+                    self._arrival.clear()
+                    await self._arrival.wait()
+                change = next(iter(self._waiting.values()))
+                problem = await self._deliver(change)
+                # It may have been replaced, or dropped, in between.
+                if self._waiting.get(change.id) is change:
+                    del self._waiting[change.id]
+                    if problem:
+                        self._waiting[change.id] = change
+                if not problem:
+                    pause = first_pause
+                    continue
+                self.failures += 1
+                if problem != last_problem:
+                    log.warning("annotations wait for Grafana: %s", problem)
+                last_problem = problem
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+                pause = min(pause * 2, self._config.max_backoff)
 
     async def _deliver(self, change: Change) -> str:
         """Post a change; returns '', or why it has to be tried again."""
@@ -127,8 +111,6 @@ class Poster:
             # A bug, or an answer that nobody thought of, must not end the delivery of all others.
             log.exception("unexpected error, annotations wait")
             return "unexpected error"
-        else:
-            await self._posted(change)
         return ""
 
     async def _post(self, change: Change) -> None:

@@ -124,9 +124,9 @@ class Journal:
 
     async def finish(self, change_id: str, end: float, failed: str = "") -> Change | None:
         """End a region; None if no annotation has that id. Raises StoreError if it cannot be saved."""
-        change, ended = await self._in_store(lambda: self._store.finish(change_id, end, failed))
+        change = await self._in_store(lambda: self._store.finish(change_id, end, failed))
         self._maintenance.pop(change_id, None)
-        if change and ended and self.poster:
+        if change and self.poster:
             self.poster.add(change)
         return change
 
@@ -152,24 +152,19 @@ class Journal:
         )
 
     async def _start_poster(self) -> None:
-        """Begin with what the metrics show and Grafana has not got."""
+        """Begin with what is recent: of what Grafana has, nothing is posted again."""
         self.poster = None
         if self.config.grafana is None:
             return
         # Imported here because it loads httpx2, 5 MB.
-        from ase_exporter.changes.grafana import Poster
+        from ase_exporter.changes.grafana import QUEUE_LIMIT, Poster
 
-        self.poster = poster = Poster(self.config.grafana, self._mark_posted)
-        oldest = self._clock.time() - self.config.recent
+        self.poster = poster = Poster(self.config.grafana)
+        recent = ChangeFilter(since=self._clock.time() - self.config.recent, limit=QUEUE_LIMIT)
         with contextlib.suppress(StoreError):
-            for change in await self._in_store(lambda: self._store.unposted(oldest)):
+            for change in reversed(await self.find(recent)):
                 poster.add(change)
         self._spawn(poster.run(), _POSTER)
-
-    async def _mark_posted(self, change: Change) -> None:
-        # If it cannot be saved, the annotation is searched again after a restart.
-        with contextlib.suppress(StoreError):
-            await self._in_store(lambda: self._store.mark_posted(change))
 
     def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

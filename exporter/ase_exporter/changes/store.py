@@ -28,12 +28,11 @@ LOCK = "lock"
 # Seconds. Another program that has locked the file, a backup for example, must not delay the end of the exporter.
 LOCK_WAIT = 0.4
 _VERSION = 2
-# posted: 1 if Grafana has it; of a region, with its end.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS changes (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,
     name TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, at REAL NOT NULL, not_before REAL, end REAL,
-    who TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, failed INTEGER NOT NULL, posted INTEGER);
+    who TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, failed INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS changes_at ON changes (at);
 CREATE TABLE IF NOT EXISTS snapshots (target TEXT PRIMARY KEY, at REAL NOT NULL, snapshot BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (
@@ -126,42 +125,26 @@ class Store:
         """Add an annotation; False if its id is known already."""
         return self._run(lambda db: _insert(db, change))
 
-    def finish(self, change_id: str, end: float, failed: str) -> tuple[Change | None, bool]:
-        """End a region; returns it, None if its id is unknown, and whether this has ended it: a second call does not.
+    def finish(self, change_id: str, end: float, failed: str) -> Change | None:
+        """End a region, unless it has ended; returns it, None if its id is unknown. failed: '' or how it failed."""
 
-        failed: '' or how it failed.
-        """
-
-        def write(db: sqlite3.Connection) -> tuple[Change | None, bool]:
+        def write(db: sqlite3.Connection) -> Change | None:
             row = db.execute(f"SELECT {_COLUMNS} FROM changes WHERE id = ?", (change_id,)).fetchone()
-            if row is None or row[2] != ANNOTATION:
-                return None, False
-            begun = _change(row)
+            begun = _change(row) if row and row[2] == ANNOTATION else None
             if begun is None or begun.end is not None:
-                return begun, False
+                return begun
             change = replace(begun, end=max(end, begun.at), failed=bool(failed), new=failed)
             db.execute(
-                "UPDATE changes SET end = ?, failed = ?, new = ?, posted = NULL WHERE id = ?",
+                "UPDATE changes SET end = ?, failed = ?, new = ? WHERE id = ?",
                 (change.end, change.failed, change.new, change_id),
             )
-            return change, True
+            return change
 
         return self._run(write)
 
     def find(self, wanted: ChangeFilter) -> list[Change]:
         """Changes, the newest first."""
         return self._run(lambda db: find(db, wanted))
-
-    def unposted(self, since: float) -> list[Change]:
-        """Changes since a Unix time that Grafana has not got, the oldest first."""
-        sql = f"SELECT {_COLUMNS} FROM changes WHERE posted IS NULL AND coalesce(end, at) >= ? ORDER BY seq"
-        rows = self._run(lambda db: db.execute(sql, (since,)).fetchall())
-        return [change for row in rows if (change := _change(row))]
-
-    def mark_posted(self, change: Change) -> None:
-        """Save that Grafana has a change; of a region that has ended since, it has the beginning alone."""
-        sql = "UPDATE changes SET posted = 1 WHERE id = ? AND end IS ?"
-        self._run(lambda db: db.execute(sql, (change.id, change.end)))
 
     def prune(self, before: float, max_changes: int) -> None:
         """Delete changes before a time and beyond a number."""

@@ -112,12 +112,3 @@ def test_a_view_that_never_ends_in_place_of_the_changes_is_refused(tmp_path: Pat
         read_history(tmp_path, ChangeFilter())
     assert len(work_with(tmp_path)) == 0
     assert (tmp_path / f"{FILE}.damaged").exists()
-
-
-def test_damaged_changes_are_not_posted(state: Path) -> None:
-    with sqlite3.connect(state / FILE) as database:
-        database.execute("UPDATE changes SET tags = '[' WHERE seq <> 7")
-    database.close()
-    store = open_store(state)
-    assert len(store.unposted(0)) == 1
-    store.close()

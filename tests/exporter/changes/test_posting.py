@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -54,18 +54,10 @@ async def eventually(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def ignore(change: Change) -> None:
-    """What a journal would note."""
-
-
 @asynccontextmanager
-async def posting(
-    settings: GrafanaConfig,
-    respond: Respond | None = None,
-    posted: Callable[[Change], Awaitable[None]] = ignore,
-) -> AsyncIterator[Poster]:
+async def posting(settings: GrafanaConfig, respond: Respond | None = None) -> AsyncIterator[Poster]:
     """A poster at work; respond: in place of a Grafana."""
-    poster = Poster(settings, posted, httpx2.MockTransport(respond) if respond else None)
+    poster = Poster(settings, httpx2.MockTransport(respond) if respond else None)
     running = asyncio.create_task(poster.run())
     yield poster
     assert not running.done()
@@ -79,19 +71,6 @@ async def started(settings: GrafanaConfig, directory: Path) -> AsyncIterator[Jou
     await journal.start()
     yield journal
     await journal.stop()
-
-
-async def test_an_annotation_that_somebody_deleted_does_not_block_later_ones(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, tmp_path: Path
-) -> None:
-    async with started(settings, tmp_path / "state") as journal:
-        begun = annotation("load test")
-        await journal.annotate(begun)
-        await eventually(lambda: len(grafana.annotations) == 1)
-        grafana.annotations.clear()
-        await journal.finish(begun.id, time.time())
-        await journal.annotate(annotation("later"))
-        await eventually(lambda: any(text.startswith("later") for text in grafana.texts()))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -218,10 +197,8 @@ async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_agai
     region = annotation("region")
     async with started(settings, tmp_path / "state") as journal:
         await journal.annotate(region)
-        await journal.annotate(annotation("deleted"))
-        await eventually(lambda: len(grafana.annotations) == 2)
+        await journal.annotate(annotation("posted"))
         await eventually(lambda: journal.poster and not journal.poster.queued)
-        grafana.annotations.clear()
         grafana.mood = "500"
         await journal.annotate(annotation("waiting"))
         await journal.finish(region.id, region.at + 60)
@@ -229,8 +206,8 @@ async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_agai
     grafana.mood = "ok"
     async with started(settings, tmp_path / "state") as again:
         await eventually(lambda: again.poster and not again.poster.queued)
-        assert grafana.texts() == ["region", "waiting"]
-        assert "timeEnd" in grafana.annotations[0]
+    assert grafana.texts() == ["region", "posted", "region", "waiting"]
+    assert "timeEnd" in grafana.annotations[2]
 
 
 @pytest.mark.parametrize("mood", ["store_then_500", "store_then_drop"])

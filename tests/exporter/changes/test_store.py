@@ -115,21 +115,14 @@ def test_history_is_bounded_by_age_and_by_number() -> None:
     assert store.totals() == {("PROD", "option"): 11}
 
 
-def test_what_grafana_has_is_known_and_the_end_of_a_region_is_something_new() -> None:
+def test_a_region_ends_once() -> None:
     store = open_store(None)
     begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="user")
-    store.record("PROD", NOW, b"", [change("old", NOW - 10)])
     assert store.add(begun)
-    assert store.unposted(NOW) == [begun]
-    store.mark_posted(begun)
-    assert store.unposted(NOW) == []
-    ended, _ = store.finish(begun.id, NOW + 60, "")
-    assert ended
-    # The beginning arrives late.
-    store.mark_posted(begun)
-    assert store.unposted(NOW) == [ended]
-    store.mark_posted(ended)
-    assert store.unposted(NOW) == []
+    ended = store.finish(begun.id, NOW + 60, "exit code 1")
+    assert ended and (ended.end, ended.failed, ended.new) == (NOW + 60, True, "exit code 1")
+    assert store.finish(begun.id, NOW + 90, "") == ended
+    assert store.finish("unknown", NOW, "") is None
 
 
 def test_changes_are_found_by_target_kind_text_and_time() -> None:
