@@ -29,7 +29,7 @@ def nearest(version: Version) -> Profile:
 
 def simulated_twin(taken: Capture, folder: Path) -> Capture:
     """A capture of the simulated server of the same version, prepared in the same way."""
-    version = read_facts(Playback(taken).query).version
+    version = read_facts(Playback(taken.statements).query).version
     catalogue, _ = load_catalogue()
     with ase.server(nearest(version).key, folder) as twin:
         ase.prepare(twin)
@@ -39,7 +39,7 @@ def simulated_twin(taken: Capture, folder: Path) -> Capture:
 
 def report(real: Capture, simulated: Capture) -> str:
     """The report: what only one of both has, and what both have but answer differently."""
-    here, there = (read_facts(Playback(each).query) for each in (real, simulated))
+    here, there = (read_facts(Playback(each.statements).query) for each in (real, simulated))
     lines = [f"# ASE {here.version} beside the simulated {there.version}", "", f"`{here.version.banner}`"]
     for title, of_facts in _FACTS.items():
         lines += _section(title, of_facts(here), of_facts(there))

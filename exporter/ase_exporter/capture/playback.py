@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from ase_exporter.ase.connection import DatabaseError, Row
-from ase_exporter.capture.file import Capture, Execution
+from ase_exporter.capture.file import Execution
 
 NOT_RECORDED = "not in the capture"
 # As the simulator's replay has it; a server has no message of that number.
@@ -22,17 +22,15 @@ def select_items(text: str) -> list[str]:
 
 
 class Playback:
-    """One scrape of a capture. Statements that it lacks are answered from the scrapes before, else after it."""
+    """Each statement is answered as it was at first."""
 
-    def __init__(self, capture: Capture, scrape: int = 1) -> None:
+    def __init__(self, statements: Iterable[Execution] = ()) -> None:
         self._by_sql: dict[str, Execution] = {}
-        for each in capture.statements:
-            known = self._by_sql.get(each.sql)
-            if known is None or known.scrape < each.scrape <= scrape:
-                self._by_sql[each.sql] = each
+        for each in statements:
+            self._by_sql.setdefault(each.sql, each)
 
     def add(self, statements: Iterable[Execution]) -> None:
-        """Go on to a later scrape, with these statements."""
+        """Answer these statements as they were in a later scrape."""
         self._by_sql.update((each.sql, each) for each in statements)
 
     def query(self, sql: str, deadline: float = 0.0) -> list[Row]:

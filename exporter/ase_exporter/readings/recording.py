@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ase_exporter.ase.connection import DatabaseError
-from ase_exporter.capture.file import LOGIN, Capture, CaptureHeader, Execution
+from ase_exporter.capture.file import LOGIN, CaptureHeader, Execution
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
 from ase_exporter.capture.recording import Recorder
 from ase_exporter.capture.stream import CaptureWriter
@@ -78,7 +78,7 @@ class Replayer:
         self._watch = ConfigWatcher(0.0, self._clock)
         self._reader = SessionReader(0.0, self._clock, statement_interval=0.0)
         self._sessions: Snapshot | None = None
-        self._playback = Playback(Capture(header, ()))
+        self._playback = Playback()
         self._facts: ServerFacts | None = None
         self._planned: Sequence[PlannedCollector] = ()
 

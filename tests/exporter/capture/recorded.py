@@ -99,7 +99,7 @@ def replay(statements: Iterable[Recorded]) -> Iterator[Address]:
 
 def planned(taken: Capture) -> list[PlannedCollector]:
     """All collectors that this exporter would read on the server of a capture."""
-    facts = read_facts(Playback(taken).query)
+    facts = read_facts(Playback(taken.statements).query)
     everything = dict.fromkeys(catalogue().collectors, True)
     return [each for each in plan(catalogue(), facts, everything) if each.available]
 

@@ -15,11 +15,12 @@ from tests.exporter.clocks import ShiftedClock
 from tests.exporter.samples import Samples, by_name
 
 from ase_exporter.catalogue.facts import Reason
-from ase_exporter.checks.capture_report import capture_report
+from ase_exporter.checks.capture_report import capture_view
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.report import parse
+from ase_exporter.views.terminal import texts
 from ase_simulator.replay.file import read_capture
 
 pytestmark = pytest.mark.timeout(600)
@@ -43,11 +44,11 @@ def scraped(path: Path) -> list[tuple[ScrapeResult, list[Family]]]:
 
 @each_capture
 def test_every_collector_is_read_or_explained(path: Path) -> None:
-    report = capture_report(path, catalogue())
-    (names,) = re.findall(r"(?m)^- \d+ collectors can be read; not in the capture: (.*)$", report)
+    shown = "\n".join(texts(capture_view(path, catalogue()).parts))
+    (names,) = re.findall(r"(?m)^  - not in the capture: (.*)$", shown)
     explained = set(names.split(", "))
     # A column of another type costs its metrics.
-    odd = set(re.findall(r"(?m)^- (mon\w+)\.\w+ is `", report))
+    odd = set(re.findall(r"(?m)^(mon\w+)\.\w+ is \w+, expected", shown))
     mismatched = {name for name, each in catalogue().collectors.items() if each.table in odd}
     taken = loaded(path)
     failed = {each.sql for each in taken.statements if each.error}

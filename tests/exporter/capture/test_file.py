@@ -28,7 +28,7 @@ from ase_exporter.capture.file import (
     parse,
 )
 from ase_exporter.catalogue.facts import SERVER
-from ase_exporter.checks.capture_report import capture_report
+from ase_exporter.checks.capture_report import capture_view
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import one_line
 from ase_simulator.replay.file import recorded
@@ -134,8 +134,8 @@ def mutated(random_: random.Random) -> bytes:
     return data
 
 
-def report(path: Path) -> str:
-    return capture_report(path, catalogue())
+def report(path: Path) -> object:
+    return capture_view(path, catalogue())
 
 
 def complaint(read: Callable[[Path], object], path: Path) -> str:

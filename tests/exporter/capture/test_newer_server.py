@@ -49,4 +49,4 @@ def test_columns_and_tables_that_are_unknown_are_listed_by_check_and_kept_in_a_c
     assert "  monEngine: QuantumLeaps\n  monFlux: Capacitors\n" in checked.stdout
     assert taken.returncode == 0, taken.stderr
     explained = run("check", f"--capture={again}").stdout
-    assert "- monEngine: QuantumLeaps\n- monFlux: Capacitors\n" in explained
+    assert "  monEngine: QuantumLeaps\n  monFlux: Capacitors\n" in explained

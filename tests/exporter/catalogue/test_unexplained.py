@@ -85,7 +85,7 @@ class Reduced(Playback):
 
 def checked(path: Any, removal: Removal) -> tuple[set[str], set[str]]:
     """The metrics that have samples, and those that `check` says are lost."""
-    server = Reduced(loaded(path))
+    server = Reduced(loaded(path).statements)
     server.removal = removal
     check = TargetCheck(
         CONFIG, TARGET, catalogue(), everything=True, timeout=600, open_connection=lambda *_, **__: server
@@ -100,7 +100,7 @@ def checked(path: Any, removal: Removal) -> tuple[set[str], set[str]]:
 
 def removals(path: Any) -> Iterator[tuple[str, Removal]]:
     """Everything that may be taken away, in an order that is random, but always the same."""
-    server = Playback(loaded(path))
+    server = Playback(loaded(path).statements)
     facts = read.read_facts(server.query)
     sent = {table for each in loaded(path).statements for table in TABLES.findall(each.sql)}
     found = [(f"no permission on {table}", without_permission(table)) for table in sorted(sent)]
