@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from docs.catalogue_reference import reference
 from tests.exporter.host import every_family
 
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.catalogue.reference import reference
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.sysmon.metrics import SYSMON

@@ -8,7 +8,7 @@
 
 In the order of the data: model (the shape of the YAML), load (files -> Catalogue), facts (what a server has), plan
 (catalogue x facts -> SQL), labels, row_series and row_mapper (rows -> families), ranking (top rows), gaps (what is
-missing and how to fix it), reference (docs/metrics.md).
+missing and how to fix it).
 """
 
 from ase_exporter.catalogue.facts import Reason, ServerFacts, read_facts, read_identity, unavailable_reason

@@ -1,15 +1,9 @@
-"""`ase-exporter catalogue`: the metrics reference, and validation of custom metrics."""
+"""`ase-exporter catalogue`: validation of custom metrics."""
 
 from pathlib import Path
 
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.catalogue.reference import reference as as_markdown
 from ase_exporter.errors import UserError
-
-
-def reference() -> None:
-    catalogue, _ = load_catalogue()
-    print(as_markdown(catalogue), end="")
 
 
 def validate(directories: list[Path]) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.exporter.commands.command_line import Run
@@ -37,8 +38,9 @@ def test_without_a_command_the_help_is_printed(run: Run) -> None:
     assert "serve" in result.stdout and "check" in result.stdout
 
 
-def test_what_an_encoding_lacks_is_written_in_ascii_instead_of_an_error() -> None:
-    command = [sys.executable, "-m", "ase_exporter", "catalogue", "reference"]
+def test_what_an_encoding_lacks_is_written_in_ascii_instead_of_an_error(tmp_path: Path) -> None:
+    (file := tmp_path / "a…b.yaml").write_text("{}")
+    command = [sys.executable, "-m", "ase_exporter", "check", "--offline", "--config.file", file]
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     written = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
-    assert b"(`modules: ... collectors:" in written and written.isascii()
+    assert b"a...b.yaml: 0 targets" in written and written.isascii()
