@@ -7,12 +7,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from ase_exporter.diagnosis.diagnose import Finding
+from ase_exporter.diagnosis.data import diagnosis_data
 from ase_exporter.sessions.encode import snapshot_json
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
@@ -70,12 +69,8 @@ def as_json(frame: Frame) -> str:
         "version": sample.version,
         "error": sample.error or None,
         "error_kind": sample.kind or None,
-        "state": frame.diagnosis.state,
-        "verdict": frame.diagnosis.sentence,
-        "findings": [_finding(each) for each in frame.diagnosis.findings],
-        "not_judged": {each.name: each.reason for each in frame.diagnosis.unknown},
+        "diagnosis": diagnosis_data(frame.diagnosis),
         "compared_with": frame.usual or None,
-        "account": dict(frame.diagnosis.account.parts),
         "interval": sample.interval,
         "window": figures.pop("seconds"),
         "hottest": frame.figures.hottest.name if frame.figures.hottest else None,
@@ -91,16 +86,3 @@ def as_json(frame: Frame) -> str:
         "changes": [change.json() for change in sample.changes],
     }
     return json.dumps(content, ensure_ascii=False, allow_nan=False, default=vars)
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "finding": finding.name,
-        "word": finding.word,
-        "text": finding.text,
-        "share": finding.share,
-        "usual": finding.usual,
-        "confidence": finding.confidence,
-        "about": {finding.subject.kind: finding.subject.name} if finding.subject else {},
-        "next": list(finding.next_steps),
-    }

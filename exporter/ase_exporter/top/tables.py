@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
-from ase_exporter.diagnosis.catalogue import MeasureDefinition, Unit, catalogue
+from ase_exporter.diagnosis.catalogue import MeasureDefinition, Unit
 
 FILE = Path(__file__).with_name("tables.yaml")
 Text = Literal["", "words", "clock", "trend", "tree", "since"]
@@ -32,10 +32,6 @@ class FigureDefinition(MeasureDefinition):
     unit: Unit = "plain"
     measure: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.measure and self.measure not in catalogue().measures:
-            raise ValueError(f"{self.measure}: no such measure")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableDefinition(Strict):
@@ -51,15 +47,8 @@ class TableDefinition(Strict):
     also: Sequence[str] = ()
     figures: Mapping[str, FigureDefinition] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        known = {*self.rows, *self.figures, *self.also}
-        shown = [*self.key, *(column.shows for column in self.columns)] if known else []
-        for name in (*self.order, *shown):
-            if name not in known:
-                raise ValueError(f"`{name}` is no figure of its rows")
-
 
 @cache
 def tables() -> Mapping[str, TableDefinition]:
-    """The content of tables.yaml. Raises UserError for what cannot be calculated or shown."""
+    """The content of tables.yaml."""
     return yaml_files.load_shipped(FILE, dict[str, TableDefinition])

@@ -7,18 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
-from ase_exporter.changes.change import Change
 from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.errors import UserError
 from ase_exporter.readings.samples import SESSION_ROWS
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Session
-from ase_exporter.sessions.statements import COSTS, StatementCost
 from ase_exporter.top.figures import Row
 from ase_exporter.top.frames import NARROW, STYLES, Frame, Scene, change_flags
-from ase_exporter.top.tables import FILE, Column, Number, TableDefinition, tables
+from ase_exporter.top.tables import Column, Number, TableDefinition, tables
 from ase_exporter.top.text import Glyphs, clock, count, sparkline
 from ase_exporter.untrusted.terminal import Align
 from ase_exporter.views.figures import UNKNOWN, shown
@@ -177,13 +174,6 @@ _ROWS: Mapping[str, Callable[[Scene], Iterable[Any]]] = {
     "statements": lambda scene: scene.frame.sample.sessions.statements if scene.frame.sample.sessions else (),
     "changes": lambda scene: reversed(scene.frame.sample.changes),
 }
-_TYPES = {
-    "blocking": Link,
-    "sessions": Link,
-    "statements": StatementCost,
-    "changes": Change,
-    "servers": Frame,
-}
 _OF_SESSIONS = ("blocking", "sessions", "statements")
 _ROW_STYLES: Mapping[str, Callable[[Any], str]] = {
     "spinlocks": lambda each: "bold red" if each.contended else "",
@@ -211,20 +201,3 @@ _WITH_SCENE: Mapping[str, Callable[[Any, Scene], str]] = {
     "since": lambda cost, _: cost.change and f"{cost.change} since {clock(cost.since)}",
 }
 PARTS = [name for name, each in tables().items() if each.columns and name != "servers"]
-
-
-def check_columns() -> None:
-    """Raises UserError for a column of tables.yaml that shows what no row has."""
-    for name, kind in _TYPES.items():
-        for path in [*tables()[name].key, *(column.shows for column in tables()[name].columns)]:
-            cost = path.removeprefix("each ")
-            if not (cost in COSTS if cost != path else _has(kind, path)):
-                raise UserError(f"{FILE}: {name}: `{path}` is no attribute of its rows")
-
-
-def _has(kind: type, path: str) -> bool:
-    name, _, rest = path.partition(".")
-    return hasattr(kind, name) and (not rest or _has(get_type_hints(kind)[name], rest))
-
-
-check_columns()

@@ -162,7 +162,7 @@ def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated,
     # What is not known yet is null in JSON.
     content = json.loads(as_json(found[0]))
     assert content["cpu_busy"] is None and content["spinning"] is None and content["hottest"] is None
-    assert content["error"] is None and content["state"] == "starting"
+    assert content["error"] is None and content["diagnosis"]["state"] == "starting"
 
 
 def test_a_frame_that_cannot_be_made_is_a_line_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
