@@ -139,42 +139,28 @@ def _diagnosis_now(sources: Sources, exporter: str, server: str) -> Answer:
     }
 
 
-# Fields of answers -> those of a session, of a statement and of an event in the answer of the exporter.
-_SESSION = {
-    "spid": "spid",
-    "doing": "doing",
-    "in_state_seconds": "seconds",
-    "blocked_by": "blocked_by",
-    "transaction_seconds": "open_seconds",
-    "login": "login",
-    "program": "program",
-    "database": "database",
-    "statement": "statement",
-    "object": "object",
-    "lock": "lock",
-    "wait_event": "event",
-    "cpu_seconds": "cpu",
-    "logical_reads": "reads",
-    "text": "text",
-}
-_STATEMENT = {
-    "name": "name",
-    "database": "database",
-    "window_seconds": "window",
-    "uses": "uses",
-    "cpu_seconds": "cpu",
-    "elapsed_seconds": "elapsed",
-    "logical_reads": "reads",
-    "reads_each": "reads_each",
-    "changed": "change",
-}
-_WAIT = {
-    "event": "event",
-    "doing": "doing",
-    "waits": "waits",
-    "waited_seconds": "seconds",
-    "recent_seconds": "recent",
-}
+def _named(*same: str, **others: str) -> Mapping[str, str]:
+    """The fields of a row in answers -> those of the exporter, which have the same name or another."""
+    return dict(zip(same, same, strict=True)) | others
+
+
+_SESSION = _named(
+    *("spid", "doing", "blocked_by", "login", "program", "database", "statement", "object", "lock", "text"),
+    in_state_seconds="seconds",
+    transaction_seconds="open_seconds",
+    wait_event="event",
+    cpu_seconds="cpu",
+    logical_reads="reads",
+)
+_STATEMENT = _named(
+    *("name", "database", "uses", "reads_each"),
+    window_seconds="window",
+    cpu_seconds="cpu",
+    elapsed_seconds="elapsed",
+    logical_reads="reads",
+    changed="change",
+)
+_WAIT = _named("event", "doing", "waits", waited_seconds="seconds", recent_seconds="recent")
 # A blocker that was not listed.
 _UNLISTED = asdict(Session(0, 0)) | {"statement": ""}
 

@@ -4,6 +4,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import read_coverage
 from ase_exporter.compare.marks import ask_exporter, marks_from_exporter, with_restarts
@@ -21,6 +23,14 @@ REQUEST_SECONDS, CALL_SECONDS, MAX_BYTES = 20.0, 60.0, 16 * 2**20
 MAX_RANGE = 31 * 86400.0
 # Share of a window below which its gaps are worth a note.
 MIN_COVERAGE = 0.9
+
+
+class _Told(msgspec.Struct):
+    """What the exporter must answer of one server, before the first scrape nothing."""
+
+    word: str = ""
+    says: str = ""
+    rank: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +65,12 @@ class Sources:
         """What the exporter says of each server that it is configured to scrape; of none without an exporter."""
         if self.exporter is None:
             return {}
-        found = ask_exporter(self.exporter, "/diagnosis", {})
-        if not isinstance(found, dict) or not all(map(_is_diagnosis, found.values())):
-            raise UserError("--url: not an answer of ase-exporter to /diagnosis")
+        found: dict[str, dict[str, Any]] = ask_exporter(self.exporter, "/diagnosis", {})
+        try:
+            msgspec.convert(found, dict[str, _Told])
+        except msgspec.ValidationError:
+            raise UserError("--url: not an answer of ase-exporter to /diagnosis") from None
         return found
-
-
-def _is_diagnosis(found: object) -> bool:
-    """Whether it is what the exporter answers of one server."""
-    return (
-        isinstance(found, dict)
-        and isinstance(found.get("word", ""), str)
-        and isinstance(found.get("says", ""), str)
-        and isinstance(found.get("rank", 0.0), (int, float, type(None)))
-    )
 
 
 def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float | None) -> dict[str, Any]:

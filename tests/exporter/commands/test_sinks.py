@@ -27,7 +27,7 @@ COLUMNS = REPOSITORY / "simulator/ase_simulator/schema/mon_columns.csv"
 NAMED = re.compile(r"(?<!Table)(?<!olumn)(?<!Type)(Name|Login|Application|Host|ErrorMessage|SQLText)$")
 MARKUP = re.compile(r"<script>alert|<img src=x|href=.http://evil")
 OF_ITS_OWN = re.compile(r"^\s*(shutdown|drop table)", re.M)
-COMMANDS = ["top --once --interval 1", "top --record R --interval 1 --once", "top --replay R --once"]
+COMMANDS = ["top --record R --interval 1 --once", "top --replay R --once"]
 COMMANDS += ["top --sql --json --once --interval 1", "advise --seconds 1", "check", "check --sql"]
 COMMANDS += ["capture --show --scrapes 1", "capture --keep-names --scrapes 1 --output C", "check --capture C"]
 FORMS = ("table", "json")
@@ -52,12 +52,16 @@ def planted(names: Iterable[str]) -> dict[str, str]:
     return dict(zip(columns, cycle(names), strict=False))
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(at, marks=pytest.mark.slow) for at in (70, 140))])
+@pytest.mark.parametrize(
+    "names",
+    [NAMES[:20], *(pytest.param(NAMES[at::2], marks=pytest.mark.slow) for at in (20, 21))],
+    ids=["some", "even", "odd"],
+)
 def test_no_name_of_a_server_escapes(
-    first: int, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    names: list[str], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names, state = NAMES[first : first + 70], tmp_path / "state"
+    state = tmp_path / "state"
     options = [f"--state-dir={state}", "--web.enable-annotations", "--log.level=debug"]
     with simulated("16.0 SP04", "quiet-oltp") as server:
         settings = configuration({"A": server.address})
