@@ -20,7 +20,6 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Config, yaml_files
 from ase_exporter.config.web import WebSettings
 from ase_exporter.errors import UserError
-from ase_exporter.rules.parameters import parameters
 from ase_simulator.model.scenario import Scenario
 
 LANGUAGES = {"sh", "yaml", "promql", "sql", "text"}
@@ -73,17 +72,11 @@ def load_prometheus(text: str, directory: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def load_alert_parameters(text: str, directory: Path) -> None:
-    (directory / "own.yaml").write_text(text)
-    parameters(directory / "own.yaml")
-
-
 # Keys that only such a file has -> loader; the first match is used.
 LOADERS: list[tuple[set[str], Callable[[str, Path], None]]] = [
     ({"scrape_configs", "rule_files"}, load_prometheus),
     ({"tls_server_config", "basic_auth_users"}, load_web_configuration),
     ({"workload"}, load_scenario),
-    ({"links"}, load_alert_parameters),
     ({field.name for field in fields(Config)}, load_configuration),
 ]
 

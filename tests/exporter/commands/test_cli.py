@@ -40,7 +40,7 @@ def test_without_a_command_the_help_is_printed(run: Run) -> None:
 
 def test_what_an_encoding_lacks_is_written_in_ascii_instead_of_an_error(tmp_path: Path) -> None:
     (file := tmp_path / "a…b.yaml").write_text("{}")
-    command = [sys.executable, "-m", "ase_exporter", "check", "--offline", "--config.file", file]
+    command = [sys.executable, "-m", "ase_exporter", "check", "--offline", "--config.file", str(file)]
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     written = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
     assert b"a...b.yaml: 0 targets" in written and written.isascii()
