@@ -88,10 +88,14 @@ class Scraper:
 
 @asynccontextmanager
 async def scraped(
-    directory: Path, configuration: str, accept: str = "text/plain", before: Callable[[], None] | None = None
+    directory: Path,
+    configuration: str,
+    accept: str = "text/plain",
+    before: Callable[[], None] | None = None,
+    environment: dict[str, str] | None = None,
 ) -> AsyncIterator[tuple[RunningExporter, Scraper]]:
     """An exporter in a process of its own and a scraper of it; its log is in `directory` afterwards."""
-    opened = exporter(directory, configuration, before=before)
+    opened = exporter(directory, configuration, before=before, environment=environment)
     running = await asyncio.to_thread(opened.__enter__)
     scraper = Scraper(running.url, accept)
     try:

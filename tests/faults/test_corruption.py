@@ -30,6 +30,13 @@ SCRAPE_INTERVAL, SCRAPE_TIMEOUT = 1.0, 300.0
 REFERENCE = "REFERENCE"
 FAILED = re.compile(r"^ase_exporter_collector_success\{.*\} 0\.0$", re.MULTILINE)
 
+# A driver that hangs ends the process sooner, and a target that does it twice pauses for less.
+HASTE = """
+from ase_exporter.ase.timing import TIMING
+TIMING.login_stuck_after = TIMING.stuck_after = 2.0
+TIMING.crash_pause = TIMING.max_crash_pause = 1.0
+"""
+
 Key = tuple[str, tuple[tuple[str, str], ...]]
 Values = dict[Key, float]
 
@@ -151,6 +158,12 @@ def configuration(addresses: dict[str, tuple[str, int]]) -> str:
     return configured(addresses, modules=modules, scrape={"budget": None})
 
 
+def in_haste(directory: Path) -> dict[str, str]:
+    """The environment of an exporter that waits less for what may never come."""
+    (directory / "sitecustomize.py").write_text(HASTE)
+    return {"PYTHONPATH": str(directory)}
+
+
 async def fuzz(directory: Path, rounds: int, count: int, seed: int) -> None:
     """So many times: corrupt so many answers, then hold every target to the figures of one left in peace."""
     campaign = Campaign(random.Random(seed))
@@ -159,10 +172,11 @@ async def fuzz(directory: Path, rounds: int, count: int, seed: int) -> None:
         async with (
             listening(lambda: Parrot(recording)) as (good,),
             listening(lambda: Corruptor(recording, campaign)) as (bad,),
-            scraped(directory, configuration(dict.fromkeys(names(), bad) | {REFERENCE: good})) as (
-                running,
-                scraper,
-            ),
+            scraped(
+                directory,
+                configuration(dict.fromkeys(names(), bad) | {REFERENCE: good}),
+                environment=in_haste(directory),
+            ) as (running, scraper),
         ):
             front = psutil.Process(running.process.pid)
             fuzzed = Fuzzed(server, recording, campaign, scraper)
@@ -185,7 +199,7 @@ async def damage_logins(directory: Path, seed: int) -> None:
         recording = Recording(server.address)
         async with listening(lambda: Corruptor(recording, campaign, login_answers=0), TARGETS) as addresses:
             settings = configuration(dict(zip(names(), addresses, strict=True)))
-            async with scraped(directory, settings) as (running, scraper):
+            async with scraped(directory, settings, environment=in_haste(directory)) as (running, scraper):
                 front = psutil.Process(running.process.pid)
                 suspended, let_in, cut = set[str](), set[str](), 0
 

@@ -65,12 +65,12 @@ class Account(NamedTuple):
 class Tried:
     """A password that was tried. Times are seconds since the epoch.
 
-    refused: when it was refused, or may have been, in a row: the last ones. trying: since when an attempt is under way.
+    refused: when it was refused, or may have been, in a row: the last ones. trying: whether an attempt is under way.
     """
 
     refused: list[float] = field(default_factory=list)
     doubt: Doubt = ""
-    trying: float | None = None
+    trying: bool = False
 
     def note(self, at: float, doubt: Doubt, *, times: int = 1, keep: int) -> None:
         """Note refusals; only the last ones are kept."""

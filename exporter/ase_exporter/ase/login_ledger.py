@@ -150,7 +150,7 @@ class LoginLedger:
             for account in attempt.accounts:
                 known = content.setdefault(account.key, Known())
                 tried = known.passwords.pop(attempt.fingerprint, None) or Tried()
-                tried.trying = None
+                tried.trying = False
                 if outcome == "accepted":
                     known.accepted = now
                     continue
@@ -190,10 +190,10 @@ class LoginLedger:
             for account in attempt.accounts:
                 known = content.get(account.key, Known())
                 for each in known.passwords.values():
-                    if each.trying is not None:
-                        # Of a process that died: nobody knows how it ended.
-                        each.note(each.trying, each.doubt or "unclear", keep=LOGIN_ATTEMPTS)
-                        each.trying = None
+                    if each.trying:
+                        # Of a process that died: nobody knows how it ended, and when.
+                        each.note(now, each.doubt or "unclear", keep=LOGIN_ATTEMPTS)
+                        each.trying = False
                 tried = known.passwords.get(attempt.fingerprint)
                 if not self.once_more and (why := _forbidden(known, tried, now)):
                     raise NotAllowedError(why)
@@ -214,7 +214,7 @@ class LoginLedger:
             with self._file.content() as content:
                 for account in attempt.accounts:
                     passwords = content.setdefault(account.key, Known()).passwords
-                    passwords.setdefault(attempt.fingerprint, Tried()).trying = now
+                    passwords.setdefault(attempt.fingerprint, Tried()).trying = True
 
     def _retry_directory(self, user: str, fingerprint: str, now: float) -> None:
         retry = user, fingerprint
