@@ -56,7 +56,7 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
             )
         value = overrides[full] = _value(text.strip(), shipped[full])
         if expected := _mismatch(full, value, shipped[full]):
-            raise DefinitionError(f"--set {full}: {value!r}: expected {expected}")
+            raise DefinitionError(f"--set: {full}: {value!r}: expected {expected}")
     _check_order(shipped | overrides)
     return {name: str(value) for name, value in overrides.items()}
 
