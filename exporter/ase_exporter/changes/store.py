@@ -44,6 +44,13 @@ _DAMAGED = re.compile("SQLITE_(ERROR|INTERNAL|CORRUPT|SCHEMA|TOOBIG|MISMATCH|FOR
 # Of the files that SQLite opens.
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 _COLUMNS = "id, target, kind, name, old, new, at, not_before, end, who, source, tags, failed"
+_FIND = f"""
+SELECT {_COLUMNS} FROM changes
+WHERE (:target IS NULL OR target = :target) AND (:kind = '' OR kind = :kind)
+    AND instr(lower(name || ' ' || old || ' ' || new || ' ' || who || ' ' || tags), :text) > 0
+    AND (:since IS NULL OR coalesce(end, at) >= :since) AND (:until IS NULL OR at <= :until)
+ORDER BY at DESC, seq DESC LIMIT :limit
+"""
 
 Result = TypeVar("Result")
 
@@ -262,28 +269,8 @@ def read_history(directory: Path, wanted: ChangeFilter) -> list[Change]:
 
 def find(database: sqlite3.Connection, wanted: ChangeFilter) -> list[Change]:
     """Changes in a database, the newest first."""
-    conditions: list[str] = []
-    values: list[Any] = []
-    if wanted.target is not None:
-        conditions.append("target = ?")
-        values.append(wanted.target)
-    if wanted.kind:
-        conditions.append("kind = ?")
-        values.append(wanted.kind)
-    if wanted.text:
-        conditions.append(
-            "instr(lower(name || ' ' || old || ' ' || new || ' ' || who || ' ' || tags), ?) > 0"
-        )
-        values.append(wanted.text.lower())
-    if wanted.since is not None:
-        conditions.append("coalesce(end, at) >= ?")
-        values.append(wanted.since)
-    if wanted.until is not None:
-        conditions.append("at <= ?")
-        values.append(wanted.until)
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    sql = f"SELECT {_COLUMNS} FROM changes{where} ORDER BY at DESC, seq DESC LIMIT ?"
-    return [change for row in database.execute(sql, (*values, wanted.limit)) if (change := _change(row))]
+    rows = database.execute(_FIND, asdict(wanted) | {"text": wanted.text.lower()})
+    return [change for row in rows if (change := _change(row))]
 
 
 def _require_files(path: str) -> None:
