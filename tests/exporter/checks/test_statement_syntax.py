@@ -1,12 +1,14 @@
-"""The statements for a version use no syntax newer than that version."""
+"""The statements for a version use no syntax newer than that version. The servers are the captures of all versions."""
 
 import re
+from pathlib import Path
 
 import pytest
-from tests.exporter.simulated import run as simulated
+from tests.exporter.capture.recorded import FOLDER, catalogue, configuration, loaded
 
-from ase_exporter.catalogue.versions import parse_version
-from ase_simulator.schema.profiles import profiles
+from ase_exporter.capture.playback import Playback
+from ase_exporter.catalogue.versions import Version, parse_version
+from ase_exporter.checks.target_check import TargetCheck
 
 NEVER = "99.0"
 # Syntax -> the first version that has it. Sources: "What's New in Adaptive Server Enterprise" of 12.5.1 (derived
@@ -34,19 +36,24 @@ WRITES = re.compile(
 )
 
 
-def too_new(sql: str, version: str) -> list[str]:
+def too_new(sql: str, version: Version) -> list[str]:
     """The syntax in a statement that this version does not have."""
     return [
         pattern
         for pattern, since in SINCE.items()
-        if re.search(pattern, sql, re.IGNORECASE) and parse_version(version) < parse_version(since)
+        if re.search(pattern, sql, re.IGNORECASE) and version < parse_version(since)
     ]
 
 
-@pytest.mark.parametrize("version", profiles())
-def test_no_statement_uses_syntax_newer_than_the_version(version: str) -> None:
-    with simulated(version, "quiet-oltp") as server:
-        _, found = server.check(everything=True).statements()
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*-idle-sa.capture.gz")), ids=lambda path: path.name)
+def test_no_statement_uses_syntax_newer_than_the_version(path: Path) -> None:
+    server = Playback(loaded(path).statements)
+    config, target = configuration(("127.0.0.1", 1))
+    check = TargetCheck(
+        config, target, catalogue(), everything=True, timeout=600, open_connection=server.open
+    )
+    facts, found = check.statements()
+    version = facts.version
     sent = [sql for statements in found.values() for sql in statements]
     assert sum(title.startswith("collector ") for title in found) > 50
     assert {sql: too_new(sql, version) for sql in sent if too_new(sql, version)} == {}
@@ -57,4 +64,4 @@ def test_no_statement_uses_syntax_newer_than_the_version(version: str) -> None:
     "sql", ["select top 5 a from b", "select convert(bigint, a) from b", "with a as (select 1) select 1"]
 )
 def test_syntax_that_is_too_new_is_seen(sql: str) -> None:
-    assert too_new(sql, "12.5.1")
+    assert too_new(sql, parse_version("12.5.1"))

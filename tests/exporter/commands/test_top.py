@@ -75,12 +75,6 @@ def test_several_servers_are_a_list_and_one_that_fails_is_an_error_at_the_end(
     assert ended.stderr.startswith("ase-exporter: target GONE: 127.0.0.1:")
 
 
-def test_an_unknown_target_is_one_line(run: Run, config: str) -> None:
-    ended = run("top", "--config.file", config, "--once", "--target", "OTHER")
-    said = "ase-exporter: --target: OTHER: no such target in the configuration; it has ONE\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
-
-
 def test_the_screen_needs_textual_and_scripts_do_not(
     run: Run, config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

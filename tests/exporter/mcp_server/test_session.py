@@ -15,7 +15,8 @@ from tests.exporter.simulated import reading
 from tests.exporter.simulated import run as simulated
 from tests.paths import REPOSITORY
 
-pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+# In each build, test_sinks has the SDK's client, and test_injections all tools with a real Prometheus.
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.slow]
 MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
 TOOLS = ["servers", "diagnose", "sessions", "changes", "compare", "advise"]
 

@@ -1,7 +1,6 @@
 """A recording, shown again, gives the figures that were on the screen; a report has what was recorded."""
 
 import gzip
-import json
 import queue
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -190,19 +189,6 @@ def test_another_file_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=said) as caught:
             ReplayFeed(path, catalogue())
         assert "\n" not in str(caught.value)
-
-
-def test_the_reader_and_the_stream_reader_say_the_same_of_a_wrong_end(tmp_path: Path) -> None:
-    path = tmp_path / "x.capture.gz"
-    CaptureWriter(path, HEADER).close()
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    for wrong in ([lines[0]], [lines[0], json.dumps({"end": 3})], [*lines, "{}"], [lines[0], "", lines[1]]):
-        path.write_bytes(gzip.compress("".join(line + "\n" for line in wrong).encode()))
-        with pytest.raises(UserError) as whole:
-            load(path)
-        with pytest.raises(UserError) as streamed:
-            [list(found) for found in read_scrapes(path)[1]]
-        assert str(whole.value) == str(streamed.value)
 
 
 def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
