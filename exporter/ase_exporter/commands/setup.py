@@ -36,36 +36,46 @@ _ETC = Path("/etc/ase-exporter")
 
 
 def setup(
-    target: str | None = None,
+    targets: list[str] | None = None,
     user: str | None = None,
     password: bool = False,
     password_file: Path | None = None,
     interval: float | None = None,
     output: Path | None = None,
 ) -> None:
-    name = target or os.environ.get("DSQUERY") or _ask("Server, or HOST:PORT")
+    names = targets or [os.environ.get("DSQUERY") or _ask("Server, or HOST:PORT")]
     folder = (output or _usual_directory()).absolute()
     file = folder / "exporter.yaml"
     known = config.load(file) if os.path.lexists(file) else Config()
-    server, is_known = _server(known, name)
-    secret = password_file.absolute() if password_file else folder / f"{server.name}.password"
-    if is_known:
-        auth = known.auth[server.auth]
-        if (user and user != auth.user) or (password_file and secret != auth.password_file) or password:
-            raise UserError(f"{file}: target {server.name} has another login or password file")
-    else:
-        user = user or os.environ.get("ASE_USER") or "ase_exporter"
-        auth = Auth(user=user, password=_password(user, secret, new=password, own=password_file is None))
-    report = _check(server, auth)
-    print_view(check_view(report))
-    print()
-    addition = "" if is_known else _addition(server, auth.user, secret)
-    groups = _generated(folder, interval or _kept_interval(folder))
+    groups: list[_Files] = []
+    added: list[tuple[Target, str, Path]] = []
+    checked: dict[str, TargetReport | None] = {}
+    for name in names:
+        server, is_known = _server(known, name)
+        if server.name in checked:
+            continue
+        secret = password_file.absolute() if password_file else folder / f"{server.name}.password"
+        if is_known:
+            auth = known.auth[server.auth]
+            if (user and user != auth.user) or (password_file and secret != auth.password_file) or password:
+                raise UserError(f"{file}: target {server.name} has another login or password file")
+        else:
+            login = user or os.environ.get("ASE_USER") or "ase_exporter"
+            auth = Auth(
+                user=login, password=_password(login, secret, new=password, own=password_file is None)
+            )
+            added.append((server, login, secret))
+            if password_file is None:
+                groups.append(_Files(folder, {secret.name: f"{auth.password}\n"}, private=True))
+        checked[server.name] = _check(server, auth)
+    if None in checked.values():
+        print("Then run setup again.")
+        raise typer.Exit(1)
+    addition = _addition(added) if added else ""
     if addition and not os.path.lexists(file):
-        groups.insert(0, _Files(folder, {file.name: f"# From `ase-exporter setup`.\n{addition}"}))
+        groups.append(_Files(folder, {file.name: f"# From `ase-exporter setup`.\n{addition}"}))
         addition = ""
-    if not is_known and password_file is None:
-        groups.insert(0, _Files(folder, {secret.name: f"{auth.password}\n"}, private=True))
+    groups += _generated(folder, interval or _kept_interval(folder))
     for group in groups:
         group.examine()
     # Prometheus and Grafana have other users.
@@ -79,10 +89,10 @@ def setup(
         print("\nNext:")
     print(f"  ase-exporter serve{option}\n  prometheus --config.file={folder}/prometheus.yml\n", flush=True)
     if not addition:
-        from ase_exporter.commands.top import top
+        from ase_exporter.commands.top import MAX_TARGETS, top
 
-        top(config_file=file, targets=[server.name], once=True)
-    if addition or not report.is_good:
+        top(config_file=file, targets=[*checked][:MAX_TARGETS], once=True)
+    if addition or not all(report and report.is_good for report in checked.values()):
         raise typer.Exit(1)
 
 
@@ -98,8 +108,8 @@ def _server(known: Config, name: str) -> tuple[Target, bool]:
     return server, False
 
 
-def _check(server: Target, auth: Auth) -> TargetReport:
-    """What `check` finds. Raises UserError, and Exit with the SQL for the login if the server refuses it."""
+def _check(server: Target, auth: Auth) -> TargetReport | None:
+    """What `check` finds, printed; or None, with the SQL for the login, if the server refuses it. Raises UserError."""
     try:
         off_main_thread(lambda: _open(server, auth)).close()
     except DatabaseError as error:
@@ -109,13 +119,16 @@ def _check(server: Target, auth: Auth) -> TargetReport:
             raise UserError(
                 f"-U {auth.user}: {error}; expected letters, digits and _ for a new login"
             ) from error
-        print(f"{server.name}: {error}. Nothing was written. An administrator creates the login with:\n")
+        text = str(error).rstrip(".")
+        print(f"{server.name}: {text}. Nothing was written. An administrator creates the login with:\n")
         print(shipped_files("sql")["create_login.sql"].replace("ase_exporter", auth.user))
-        print("Then run setup again.")
-        raise typer.Exit(1) from None
+        return None
     configuration = Config(targets=(server,), auth={server.auth: auth})
     checking = TargetCheck(configuration, server, load_catalogue()[0], everything=False, timeout=_SECONDS)
-    return off_main_thread(checking.report)
+    report = off_main_thread(checking.report)
+    print_view(check_view(report))
+    print()
+    return report
 
 
 def _open(target: Target, auth: Auth) -> Connection:
@@ -148,13 +161,15 @@ def _usual_directory() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "ase-exporter"
 
 
-def _addition(target: Target, user: str, secret: Path) -> str:
-    """The lines of a configuration for one server."""
-    settings = {"name": target.name, "host": target.host, "port": target.port, "auth": target.name}
-    login = {target.name: {"user": user, "password_file": str(secret)}}
+def _addition(added: list[tuple[Target, str, Path]]) -> str:
+    """The lines of a configuration for servers, each with its login and the file of its password."""
+    targets = [
+        {"name": each.name, "host": each.host, "port": each.port, "auth": each.name} for each, *_ in added
+    ]
+    logins = {each.name: {"user": user, "password_file": str(secret)} for each, user, secret in added}
     return "".join(
         f"{key}:\n" + "".join(f"  {line}\n" for line in _yaml(value).splitlines())
-        for key, value in (("targets", [settings]), ("auth", login))
+        for key, value in (("targets", targets), ("auth", logins))
     )
 
 

@@ -24,6 +24,7 @@ from tests.exporter.simulated import run as simulated
 from tests.programs import START
 
 from ase_exporter import config
+from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.assets import load_yaml
 from ase_exporter.commands import setup, top
 from ase_exporter.commands.write import rule_texts
@@ -211,6 +212,45 @@ def test_lines_for_another_server_are_printed(
         again = run(*words, "-S", name, **environment)
         assert "Add this to" not in again.stdout and again.stdout.startswith("PROD1: ")
     assert (out / "exporter.yaml").read_text() == f"# mine\n{lines}"
+
+
+def test_several_servers_are_set_up_together_or_not_at_all(
+    quick: None,
+    run: Run,
+    environment: dict[str, str],
+    tmp_path: Path,
+    running: Simulated,
+    closed_port: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refusing(*_: object) -> None:
+        raise DatabaseError("login_failed", "Login failed.", 4002)
+
+    out = tmp_path / "out"
+    with (tmp_path / "interfaces").open("a") as interfaces:
+        interfaces.write(f"PROD2\n\tquery tcp ether localhost {running.address[1]}\n")
+        interfaces.write(f"GONE\n\tquery tcp ether localhost {closed_port}\n")
+    words = (
+        "setup",
+        "-U",
+        "monitor",
+        "--login-password-file",
+        f"{tmp_path}/monitor",
+        "-o",
+        str(out),
+        "-S",
+        "PROD1",
+    )
+    assert run(*words, "-S", "PROD2", "-S", "GONE", **environment).returncode == 2
+    with monkeypatch.context() as one_refuses:
+        one_refuses.setattr(setup, "_open", refusing)
+        refused = run(*words, "-S", "PROD2", **environment)
+    assert refused.returncode == 1
+    assert refused.stdout.count("exec sp_addlogin 'monitor'") == 2
+    assert not out.exists()
+    run(*words, "-S", "PROD2", "-S", "PROD1", **environment)
+    written = config.load(out / "exporter.yaml")
+    assert [each.name for each in written.targets] == ["PROD1", "PROD2"] == [*written.auth]
 
 
 def test_what_goes_wrong_is_one_line_and_writes_nothing(
