@@ -58,7 +58,8 @@ class TableDefinition:
 
     def altered(self, types: Mapping[str, str], missing: Collection[str] = ()) -> "TableDefinition":
         """The table with other types of columns (`table.column`), and without those that are missing."""
-        if not types and not missing:
+        names = {f"{self.name}.{column.name}" for column in self.columns}
+        if names.isdisjoint(types) and names.isdisjoint(missing):
             return self
         columns = [
             replace(column, type=parse_type(types[name]) or column.type) if name in types else column
