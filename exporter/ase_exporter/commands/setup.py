@@ -24,6 +24,7 @@ from ase_exporter.checks.view import check_view
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
 from ase_exporter.commands.write import rule_texts, shipped_files
 from ase_exporter.config import Auth, Config, Target
+from ase_exporter.config.interfaces import Address
 from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
@@ -33,6 +34,8 @@ _SECONDS = 30.0
 _INTERVAL = 15.0
 _LOGIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,29}")
 _ETC = Path("/etc/ase-exporter")
+# What Prometheus may have beside it; a job for one that is not there would fail.
+_OPTIONAL = {"Alertmanager": Address("127.0.0.1", 9093, 0), "node_exporter": Address("127.0.0.1", 9100, 0)}
 
 
 def setup(
@@ -75,7 +78,8 @@ def setup(
     if addition and not os.path.lexists(file):
         groups.append(_Files(folder, {file.name: f"# From `ase-exporter setup`.\n{addition}"}))
         addition = ""
-    groups += _generated(folder, interval or _kept_interval(folder))
+    absent = [name for name, address in _OPTIONAL.items() if not address.answers()]
+    groups += _generated(folder, interval or _kept_interval(folder), absent)
     for group in groups:
         group.examine()
     # Prometheus and Grafana have other users.
@@ -88,6 +92,8 @@ def setup(
     else:
         print("\nNext:")
     print(f"  ase-exporter serve{option}\n  prometheus --config.file={folder}/prometheus.yml\n", flush=True)
+    if absent:
+        print(f"No {' and no '.join(absent)} here: start it, remove prometheus.yml and run setup again.\n")
     if not addition:
         from ase_exporter.commands.top import MAX_TARGETS, top
 
@@ -186,9 +192,16 @@ def _yaml(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False, default_flow_style=None, width=1000)
 
 
-def _generated(folder: Path, interval: float) -> "list[_Files]":
-    """Rules, dashboards and Prometheus's configuration, for a scrape interval in seconds. Raises UserError."""
-    scraping = (assets.directory("prometheus") / "prometheus.yml").read_text(encoding="utf-8")
+def _generated(folder: Path, interval: float, absent: list[str]) -> "list[_Files]":
+    """Rules, dashboards and Prometheus's configuration without what is absent, for a scrape interval in seconds.
+
+    Raises UserError.
+    """
+    parts = (assets.directory("prometheus") / "prometheus.yml").read_text(encoding="utf-8").split("\n\n")
+    left_out = [f"{_OPTIONAL[name].host}:{_OPTIONAL[name].port}" for name in absent]
+    scraping = (
+        "\n\n".join(part for part in parts if not any(each in part for each in left_out)).rstrip() + "\n"
+    )
     scraping = scraping.replace("../../alerts/rules/", "rules/").replace("15s", f"{interval:g}s")
     return [
         _Files(folder / "rules", rule_texts(interval)),

@@ -28,6 +28,7 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.assets import load_yaml
 from ase_exporter.commands import setup, top
 from ase_exporter.commands.write import rule_texts
+from ase_exporter.config.interfaces import Address
 from ase_exporter.errors import UserError
 
 PASSWORD = "a new pass'word"
@@ -63,6 +64,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules for an interval take a second, and so does `top --once`: the rules are read once, and `top` not run."""
     monkeypatch.setattr(setup, "rule_texts", cache(rule_texts))
     monkeypatch.setattr(top, "top", lambda **_: None)
+    monkeypatch.setattr(Address, "answers", lambda address: address.port != 9093)
 
 
 def files(directory: Path) -> dict[str, str]:
@@ -184,13 +186,23 @@ def test_another_run_changes_no_file_that_is_there(
     after = files(out)
     assert {name: after[name] for name in before} == before
     assert after.keys() - before.keys() == {"prometheus.yml"}
+    # Nothing but what answers, and no word of what does not.
+    assert "No Alertmanager here: start it" in ended.stdout and "node_exporter" not in ended.stdout
+    scraping = load_yaml(after["prometheus.yml"])
+    assert [each["job_name"] for each in scraping["scrape_configs"]] == [
+        "ase",
+        "ase-exporter",
+        "node",
+        "prometheus",
+    ]
+    assert "9093" not in after["prometheus.yml"]
     # The interval that was set before is kept.
-    scraping = (out / "prometheus.yml").read_text().replace("15s", "60s")
-    (out / "prometheus.yml").write_text(scraping)
+    slower = after["prometheus.yml"].replace("15s", "60s")
+    (out / "prometheus.yml").write_text(slower)
     again = run(*words, "-S", "PROD1", **environment)
     assert f"{out}/rules: unchanged\n" in again.stdout
     assert f"{out}/prometheus.yml: unchanged\n" in again.stdout
-    assert (out / "prometheus.yml").read_text() == scraping
+    assert (out / "prometheus.yml").read_text() == slower
 
 
 def test_lines_for_another_server_are_printed(
