@@ -60,18 +60,14 @@ def test_helm_finds_nothing_to_complain_of(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
-def test_every_object_fits_its_schema(path: Path) -> None:
-    objects = rendered(read(path))
+def test_every_object_fits_its_schema_and_the_exporter_accepts_the_configuration(
+    path: Path, tmp_path: Path
+) -> None:
+    values = read(path)
+    objects = rendered(values)
     assert {each["kind"] for each in objects} >= POD_KINDS
     assert [problem for each in objects for problem in complaints(each)] == []
-
-
-@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
-def test_the_exporter_accepts_the_configuration(path: Path, tmp_path: Path) -> None:
-    values = read(path)
-    (text,) = (
-        each["data"]["exporter.yaml"] for each in rendered(values) if "exporter.yaml" in each.get("data", {})
-    )
+    (text,) = (each["data"]["exporter.yaml"] for each in objects if "exporter.yaml" in each.get("data", {}))
     (tmp_path / "exporter.yaml").write_text(text)
     config = load(tmp_path / "exporter.yaml")
     assert [target.name for target in config.targets] == [each["name"] for each in values["targets"]]
@@ -116,8 +112,13 @@ def test_what_the_monitoring_selects_is_the_service() -> None:
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     wanted = of_kind(objects, "ServiceMonitor")["spec"]["selector"]["matchLabels"]
     assert wanted.items() <= service["metadata"]["labels"].items()
-    address = f"{service['metadata']['name']}.monitored.svc:10150"
-    assert of_kind(objects, "ScrapeConfig")["spec"]["httpSDConfigs"] == [{"url": f"http://{address}/targets"}]
+    access = read(CHART / "ci" / "operator-values.yaml")["scrapeAccess"]
+    url = f"https://{service['metadata']['name']}.monitored.svc:10150/targets"
+    scraped = of_kind(objects, "ScrapeConfig")["spec"]
+    assert scraped["httpSDConfigs"] == [{"url": url, **access}]
+    assert scraped.items() >= {"scheme": "HTTPS", **access}.items()
+    (endpoint,) = of_kind(objects, "ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint.items() >= {"scheme": "https", **access}.items()
 
 
 def test_the_policy_lets_out_to_what_is_configured() -> None:
@@ -166,7 +167,8 @@ def test_what_the_command_line_names_is_mounted() -> None:
     options = dict(word.split("=", 1) for word in container["args"] if "=" in word)
     assert mounts[str(Path(options["--config.file"]).parent)] == "config"
     assert mounts[str(Path(options["--web.config.file"]).parent)] == "web"
-    assert mounts[options["--state-dir"]] == "state"
+    # A directory of the exporter's own in the volume, which others may write.
+    assert mounts[str(Path(options["--state-dir"]).parent)] == "state"
     assert set(mounts.values()) == {volume["name"] for volume in spec["volumes"]}
 
 
