@@ -45,16 +45,9 @@ def filled(block: Block) -> str:
     return text
 
 
-def load_configuration(text: str, directory: Path) -> None:
-    yaml_files.parse(text, Config, "page")
-
-
-def load_web_configuration(text: str, directory: Path) -> None:
-    yaml_files.parse(text, WebSettings, "page")
-
-
-def load_scenario(text: str, directory: Path) -> None:
-    yaml_files.parse(text, Scenario, "page")
+def settings(model: type) -> Callable[[str, Path], None]:
+    """A loader of a file that has these settings."""
+    return lambda text, directory: yaml_files.parse(text, model, "page")
 
 
 def load_custom_metrics(text: str, directory: Path) -> None:
@@ -75,9 +68,9 @@ def load_prometheus(text: str, directory: Path) -> None:
 # Keys that only such a file has -> loader; the first match is used.
 LOADERS: list[tuple[set[str], Callable[[str, Path], None]]] = [
     ({"scrape_configs", "rule_files"}, load_prometheus),
-    ({"tls_server_config", "basic_auth_users"}, load_web_configuration),
-    ({"workload"}, load_scenario),
-    ({field.name for field in fields(Config)}, load_configuration),
+    ({"tls_server_config", "basic_auth_users"}, settings(WebSettings)),
+    ({"workload"}, settings(Scenario)),
+    ({field.name for field in fields(Config)}, settings(Config)),
 ]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.paths import REPOSITORY
+from tests.deploy.fenced import block
+from tests.paths import DEPLOY, REPOSITORY
 from typer.testing import CliRunner
 
 from ase_exporter.assets import load_yaml
@@ -15,9 +16,8 @@ from ase_exporter.config import from_environment
 from ase_simulator import cli
 
 COMPOSE = REPOSITORY / "docker-compose.yml"
-FLEET = REPOSITORY / "deploy" / "scale-out" / "docker-compose.yml"
-REAL = REPOSITORY / "deploy" / "real-ase" / "docker-compose.yml"
-DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
+FLEET = DEPLOY / "scale-out" / "docker-compose.yml"
+DOCKERFILE = DEPLOY / "docker" / "Dockerfile"
 # ${NAME:-default} or ${NAME}
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
 SECRET_NAME = re.compile(r"password|token|secret", re.IGNORECASE)
@@ -53,22 +53,6 @@ def env_example() -> tuple[dict[str, str], dict[str, str]]:
         if found := re.fullmatch(r"(# )?([A-Z_]+)=(\S*)", line):
             (offered if found[1] else given)[found[2]] = found[3]
     return given, offered
-
-
-def targets(prometheus: dict[str, Any]) -> dict[str, list[str]]:
-    jobs = prometheus["scrape_configs"]
-    return {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs if "static_configs" in job}
-
-
-@pytest.mark.parametrize("path", [COMPOSE, FLEET, REAL], ids=lambda path: path.parent.name)
-def test_docker_compose_accepts_it(path: Path) -> None:
-    if subprocess.run(["sh", "-c", "docker compose version"], capture_output=True).returncode:
-        pytest.skip("docker compose is not installed: deploy/dev/schemas.py alone checks the file")
-    options = f"--env-file .env.example --file {path} --profile demo config --quiet"
-    checked = subprocess.run(
-        ["docker", "compose", *options.split()], cwd=REPOSITORY, capture_output=True, text=True
-    )
-    assert checked.returncode == 0, checked.stderr
 
 
 @every_service
@@ -146,36 +130,29 @@ def test_every_setting_is_offered_in_env_example_with_its_default() -> None:
     assert example == defaults
 
 
-def test_prometheus_scrapes_what_it_does_without_containers_and_the_host() -> None:
-    shipped = load_yaml((REPOSITORY / "deploy" / "prometheus" / "prometheus.yml").read_text())
-    ours = load_yaml((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
-    ports = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(shipped).items()}
-    here = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(ours).items()}
-    assert here == ports | {"host": ["10150"]}
-    for given in (ours, shipped):
-        (job,) = (each for each in given["scrape_configs"] if each["job_name"] == "ase")
-        assert job["metrics_path"] == "/probe"
-        for label in ("__param_target", "instance"):
-            assert {"source_labels": ["__address__"], "target_label": label} in job["relabel_configs"]
-    assert ours["global"] == shipped["global"]
-    assert {each.partition(":")[0] for found in targets(ours).values() for each in found} <= SERVICES.keys()
-
-
-def test_prometheus_scrapes_the_server_by_its_name() -> None:
-    """As docs/getting-started.md shows it, through /targets and /probe."""
-    ours = load_yaml((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
-    (job,) = (each for each in ours["scrape_configs"] if each["job_name"] == "ase")
-    page = (REPOSITORY / "docs" / "getting-started.md").read_text()
-    (block,) = re.findall(r"```yaml\n(scrape_configs:.*?)```", page, re.DOTALL)
-    shown = load_yaml(block.replace("127.0.0.1:10150", "exporter:10150"))["scrape_configs"][0]
-    assert job == shown
+def test_prometheus_scrapes_what_the_page_shows_and_what_it_does_without_containers_and_the_host() -> None:
+    text = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
+    shown = load_yaml(block("docs/getting-started.md", "yaml", "http_sd_configs"))["scrape_configs"]
+    assert shown == load_yaml(text)["scrape_configs"][: len(shown)]
+    for port, name in {
+        10150: "exporter",
+        9100: "node-exporter",
+        9090: "prometheus",
+        9093: "alertmanager",
+    }.items():
+        assert name in SERVICES
+        text = text.replace(f"127.0.0.1:{port}", f"{name}:{port}")
+    expected = load_yaml(text.replace("../../alerts/rules/", "rules/"))
+    host = {"job_name": "host", "static_configs": [{"targets": ["host:10150"]}]}
+    expected["scrape_configs"].append(host)
+    assert load_yaml((DEPLOY / "docker" / "prometheus.yml").read_text()) == expected and "host" in SERVICES
 
 
 def test_the_demo_listens_where_the_shipped_alertmanager_sends_to() -> None:
     webhook = SERVICES["webhook"]
     assert webhook["network_mode"] == "service:alertmanager"
     (port,) = webhook["command"]
-    shipped = load_yaml((REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
+    shipped = load_yaml((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
     urls = [each["url"] for receiver in shipped["receivers"] for each in receiver.get("webhook_configs", [])]
     assert urls and all(url.startswith(f"http://127.0.0.1:{port}/") for url in urls)
 

@@ -51,34 +51,27 @@ def test_systemd_accepts_the_unit_without_a_word(installed: Path, name: str) -> 
 
 
 @analyze
-@pytest.mark.parametrize(("name", "exposure"), [(NAMES[0], 15), (NAMES[1], 25)])
-def test_the_exposure_that_systemd_reckons_stays_low(installed: Path, name: str, exposure: int) -> None:
-    """exposure: tenths, of 100."""
+@pytest.mark.parametrize(("name", "highest"), [(NAMES[0], 1.5), (NAMES[1], 2.5)])
+def test_the_exposure_that_systemd_reckons_is_low_and_as_the_page_states(
+    installed: Path, name: str, highest: float
+) -> None:
     judged = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", f"--threshold={exposure}", installed / name],
+        ["systemd-analyze", "security", "--offline=true", installed / name],
         capture_output=True,
         text=True,
+        check=True,
     )
-    assert judged.returncode == 0, judged.stdout
-
-
-@analyze
-def test_the_exposure_is_the_one_that_the_page_states(installed: Path) -> None:
-    stated = re.search(
-        r"of systemd (\d+) reports an exposure of ([\d.]+) for the exporter.*? ([\d.]+) for",
-        (DOCS / "getting-started.md").read_text(encoding="utf-8"),
+    (exposure,) = re.findall(rf"Overall exposure level for {re.escape(name)}: ([\d.]+) ", judged.stdout)
+    assert float(exposure) <= highest
+    page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
+    found = re.search(
+        r"of systemd (\d+) reports an exposure of ([\d.]+) for the exporter and ([\d.]+) for", page
     )
-    assert stated
+    assert found
     version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout
-    if not version.startswith(f"systemd {stated[1]} "):
-        pytest.skip(f"the page speaks of systemd {stated[1]}")
-    for name, exposure in zip(NAMES, stated.groups()[1:], strict=True):
-        judged = subprocess.run(
-            ["systemd-analyze", "security", "--offline=true", installed / name],
-            capture_output=True,
-            text=True,
-        )
-        assert f"Overall exposure level for {name}: {exposure} " in judged.stdout
+    # Others reckon by other rules.
+    if version.startswith(f"systemd {found[1]} "):
+        assert exposure == found[2 + NAMES.index(name)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -21,8 +20,6 @@ from tests.programs import START, listening
 from ase_exporter.assets import load_yaml
 
 TOOLS = Path(sys.executable).parent
-# Whose past Prometheus holds -> the change that was made in the middle of it.
-SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled"}
 # SAP's isql is not available; FreeTDS has one with the same options. The simulated sa needs no password.
 ISQL = "#!/bin/sh\nexec fisql -U sa -P '' \"$@\" </dev/null\n"
 UNTIL_READY = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("until_ready.py")} "$@"\n'
@@ -30,8 +27,6 @@ SERVERS = ("PROD", "PROD1")
 # How the exporter of this world and Prometheus are configured is as this page shows it.
 PAGE = "docs/getting-started.md"
 PASSWORD = "simulated"
-# Directories into which documented commands write: copies, so that they do not write into the checkout.
-WRITTEN = frozenset({"dashboards"})
 
 
 @dataclass(frozen=True)
@@ -48,13 +43,9 @@ class World:
         """Commands and code with this world's addresses and directories for those of the documents."""
         for theirs, ours in (
             ("http://127.0.0.1:9090", self.prometheus),
-            ("http://prometheus:9090", self.prometheus),
             ("http://127.0.0.1:9093", self.alertmanager),
             ("ase1.example.com ASE_PORT=5000", f"127.0.0.1 ASE_PORT={self.simulator}"),
-            ("/etc/ase-exporter", str(self.directory / "etc")),
             ("/var/lib/ase-exporter", str(self.directory / "state")),
-            # A sample is as good after a second.
-            ("--seconds 60", "--seconds 1"),
             # The past is Prometheus's alone: the exporter here, to which annotations go, knows nothing of it.
             ("ase-exporter compare", "env -u ASE_EXPORTER_URL ase-exporter compare"),
             # What would not end is ended once it listens, wherever a port is free.
@@ -140,7 +131,7 @@ def world(directory: Path) -> Iterator[World]:
 def configuration(port: int, directory: Path) -> str:
     """The servers of the page, and the one of which other pages speak, all of them the simulated one."""
     found = load_yaml(block(PAGE, "yaml", "reporting"))
-    password = directory / "etc" / "password"
+    password = directory / "password"
     password.write_text(f"{PASSWORD}\n")
     found["targets"].append({"name": "PROD"})
     for target in found["targets"]:
@@ -153,11 +144,9 @@ def configuration(port: int, directory: Path) -> str:
 def furnish(directory: Path) -> None:
     """The checkout by links, programs that stand in, and Prometheus's past."""
     for path in REPOSITORY.iterdir():
-        if path.name in WRITTEN:
-            shutil.copytree(path, directory / path.name)
-        elif not path.name.startswith(".") or path.name == ".env.example":
+        if not path.name.startswith(".") or path.name == ".env.example":
             (directory / path.name).symlink_to(path)
-    for name in ("bin", "etc", "etc/metrics", "prometheus"):
+    for name in ("bin", "prometheus"):
         (directory / name).mkdir()
     for name, script in (("isql", ISQL), ("until-ready", UNTIL_READY)):
         (directory / "bin" / name).write_text(script)
@@ -165,15 +154,9 @@ def furnish(directory: Path) -> None:
     (directory / "ase_password").write_text("CHANGE_ME\n")
     (directory / "reorg.sql").write_text("select @@servername\ngo\n")
     (directory / "sysmon.sql").write_text("exec sp_sysmon '00:01:00', noclear\ngo\n")
-    (directory / "etc" / "host.yaml").write_text("host: {}\n")
 
     past = directory / "prometheus"
-    text = "".join(history(name, change) + recorded(name) for name, change in SERVER.items())
-    for name, change in MACHINES.items():
-        # A machine's past has the shape of a server's.
-        machine = history(name, change).replace("ase_thread", "dbhost_process")
-        text += machine.replace("ase_up", "dbhost_memory_bytes").replace("ase_", "dbhost_")
-    (past / "past.txt").write_text(f"{text}# EOF\n")
+    (past / "past.txt").write_text(f"{history()}{recorded()}# EOF\n")
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", past / "past.txt", past / "data"],
         check=True,
@@ -181,17 +164,17 @@ def furnish(directory: Path) -> None:
     )
 
 
-def history(name: str, change: str) -> str:
-    """Four hours of a server, until now, as OpenMetrics without its end."""
+def history() -> str:
+    """Four hours of the server ASE1, until now, as OpenMetrics without its end."""
     phases = [
         Phase("base", 120, 0.90, 1000, {"system tables cache": 0.856}),
-        Phase(change, 120, 0.86, 1200, {"system tables cache": 0.579}),
+        Phase("TSX", 120, 0.86, 1200, {"system tables cache": 0.579}),
     ]
     start = float(int(time.time()) - 4 * 3600)
-    return openmetrics(start, phases).removesuffix("# EOF\n").replace("ASE1", name)
+    return openmetrics(start, phases).removesuffix("# EOF\n")
 
 
-def recorded(name: str) -> str:
+def recorded() -> str:
     """What the shipped rules would have recorded of the last hour of that server."""
     now = int(time.time())
     figures = {
@@ -204,7 +187,7 @@ def recorded(name: str) -> str:
         "".join(
             [
                 f"# TYPE {metric} gauge\n",
-                *(f'{metric}{{instance="{name}"}} {value} {at}\n' for at in range(now - 3600, now, 60)),
+                *(f'{metric}{{instance="ASE1"}} {value} {at}\n' for at in range(now - 3600, now, 60)),
             ]
         )
         for metric, value in figures.items()
