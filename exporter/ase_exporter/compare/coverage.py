@@ -102,24 +102,22 @@ def read_covered(prometheus: Prometheus, selector: str, span: Span) -> Coverage:
     seen = read_coverage(prometheus, selector, span)
     covered = seen.stretch()
     if covered is None or seen.servers > 1:
-        scrape_interval(prometheus, selector, span)
+        require_one_server(prometheus, selector, span)
     if covered is None:
         raise UserError(f"window {span.name}: {{{selector}}} was not scraped twice in a row in it")
     return covered
 
 
-def scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float:
-    """Mean seconds between the scrapes of a window. Raises UserError without data, or for several servers."""
+def require_one_server(prometheus: Prometheus, selector: str, span: Span) -> None:
+    """Raise UserError without data in a window, or for several servers."""
     seconds = max(1, round(span.seconds))
     # A host without a target has no ase_up series.
     server, host = f"ase_up{{{selector}}}[{seconds}s]", f"dbhost_memory_bytes{{{selector}}}[{seconds}s]"
-    query = f"count_over_time({server}) or on (instance) count_over_time({host})"
-    counts = prometheus.query(query, span.end)
-    if not counts:
+    found = prometheus.query(f"last_over_time({server}) or on (instance) last_over_time({host})", span.end)
+    if not found:
         others = f"group by (instance) (last_over_time(ase_up[{seconds}s]))"
         known = sorted(each.labels.get("instance", "") for each in prometheus.query(others, span.end))
         hint = f"only of instance {', '.join(known)}" if known else "nor of any other server"
         raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} in it, {hint}")
-    if len(counts) > 1:
-        raise UserError(f"{{{selector}}}: matches {len(counts)} servers, expected one")
-    return seconds / max(1.0, counts[0].value)
+    if len(found) > 1:
+        raise UserError(f"{{{selector}}}: matches {len(found)} servers, expected one")

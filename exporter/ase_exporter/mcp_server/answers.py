@@ -25,8 +25,7 @@ from ase_exporter.diagnosis.data import diagnosis_data, finding_data
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.sources import Sources, certainty
-from ase_exporter.report.diagnosing import diagnose_window
-from ase_exporter.report.evidence import evidence
+from ase_exporter.report.diagnosing import diagnose_window, evidence
 from ase_exporter.sessions.session import Session
 from ase_exporter.views.figures import iso
 from ase_exporter.views.view import Foreign, Quoting

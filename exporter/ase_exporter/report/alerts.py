@@ -1,4 +1,4 @@
-"""The alerts of a period and how long they fired, from Prometheus's series ALERTS and ALERTS_FOR_STATE."""
+"""The alerts of a period and how long they fired, from Prometheus's series ALERTS."""
 
 import math
 from collections import defaultdict
@@ -26,15 +26,13 @@ _ORIGIN = {
 }
 _ORIGIN |= {*("job", "instance", "cluster", "replica", "prometheus")}
 _FIRING = 'count_over_time(ALERTS{alertstate="firing", %s}[%s])'
-_SINCE = "last_over_time(ALERTS_FOR_STATE{%s}[%s])"
 
 
 @dataclass(frozen=True, slots=True)
 class AlertHistory:
     """One alert of one severity. subjects: what it was about, '' for the server itself.
 
-    spells: when it fired, whatever its subject, in order. firing: it did so at the end of the period. active_since:
-    Unix time since when it was active before the period, None if it began in it.
+    spells: when it fired, whatever its subject, in order. firing: it did so at the end of the period.
     """
 
     name: str
@@ -42,7 +40,6 @@ class AlertHistory:
     subjects: tuple[str, ...]
     spells: tuple[Span, ...]
     firing: bool
-    active_since: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -78,21 +75,17 @@ def alerts_by_instance(
     step: seconds to which their ends are to be known, by default those of `resolution`.
     """
     step = max(step or 0.0, resolution(period))
-    times: defaultdict[tuple[str, str, str], set[float]] = defaultdict(set)
-    subjects: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+    times: defaultdict[tuple[str, ...], set[float]] = defaultdict(set)
+    subjects: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for series in server.over(_FIRING % (selector, range_text(step)), period.start + step, period.end, step):
-        key = _key(series.labels, by)
+        key = tuple(series.labels.get(label, "") for label in (by, "alertname", "severity"))
         times[key].update(map(float, series.times))
         subjects[key].add(_subject(series.labels))
-    since = _active_before(server, selector, period, by) if times else {}
     found: defaultdict[str, list[AlertHistory]] = defaultdict(list)
-    for key, fired in times.items():
-        owner, name, severity = key
-        spells, began = spells_of(sorted(fired), step), since.get(key)
+    for (owner, name, severity), fired in times.items():
+        about, spells = sorted(subjects[owner, name, severity]), spells_of(sorted(fired), step)
         firing = spells[-1].end > period.end - PAUSE - step
-        known = began if spells[0].start - period.start < PAUSE + step else None
-        history = AlertHistory(name, severity, tuple(sorted(subjects[key])), tuple(spells), firing, known)
-        found[owner].append(history)
+        found[owner].append(AlertHistory(name, severity or "none", tuple(about), tuple(spells), firing))
     return {owner: sorted(alerts, key=lambda alert: alert.rank) for owner, alerts in found.items()}
 
 
@@ -130,22 +123,6 @@ def told(alerts: Sequence[AlertHistory], *, recorded: bool) -> str:
 def any_recorded(server: Prometheus, period: Period) -> bool:
     """Whether there is an alert of any server: without, the alerting rules may not be loaded."""
     return bool(server.query(f"count(last_over_time(ALERTS[{range_text(period.seconds)}]))", period.end))
-
-
-def _active_before(
-    server: Prometheus, selector: str, period: Period, by: str
-) -> Mapping[tuple[str, str, str], float]:
-    """When the alerts that were active as the period began had become so."""
-    found: dict[tuple[str, str, str], float] = {}
-    for sample in server.query(_SINCE % (selector, range_text(PAUSE)), period.start + PAUSE):
-        key = _key(sample.labels, by)
-        if sample.value < period.start:
-            found[key] = min(sample.value, found.get(key, math.inf))
-    return found
-
-
-def _key(labels: Labels, by: str) -> tuple[str, str, str]:
-    return labels.get(by, ""), labels.get("alertname", ""), labels.get("severity", "none")
 
 
 def _subject(labels: Labels) -> str:

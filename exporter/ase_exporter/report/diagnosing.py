@@ -1,12 +1,15 @@
-"""The diagnosis of a server from Prometheus: what `top` says of the present, of any window."""
+"""What Prometheus has of a server in any window, its diagnosis, and the evidence for advice."""
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ase_exporter.compare.coverage import read_coverage
+from ase_exporter.advise.evidence import Evidence, evidence_of
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.compare.comparison import INTERVALS_PER_SAMPLE
+from ase_exporter.compare.coverage import read_coverage, read_covered
 from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import catalogue
@@ -16,7 +19,6 @@ from ase_exporter.diagnosis.diagnose import (
     NOT_KNOWN,
     STARTING,
     TOO_FEW,
-    Baseline,
     Diagnosis,
     Level,
     baseline_of,
@@ -25,10 +27,18 @@ from ase_exporter.diagnosis.diagnose import (
 )
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import collector_of, why
+from ase_exporter.errors import UserError
 
 # Seconds. The usual is what the server did for at least so long before the window, and at most a day.
 MIN_USUAL, MAX_USUAL = 1800.0, 86400.0
 MIN_SCRAPES = 4
+# Metric -> what advice lacks without it, beside what it lacks wherever the evidence comes from.
+_NEEDED = {
+    "ase_info": "version: features that later versions have are not named",
+    "ase_cache_pool_size_bytes": "page size: taken for 16 KB, the most cautious",
+}
+# The sizes of ASE's pages.
+_PAGE_BYTES = ("2048", "4096", "8192", "16384")
 
 
 @dataclass(frozen=True)
@@ -145,9 +155,38 @@ def diagnosed(readings: PrometheusReadings, span: Span) -> Diagnosis:
     """The diagnosis of readings of a window, compared with the time before the window."""
     if readings.covered is None:
         return diagnose(readings)
-    prometheus, selector = readings.prometheus, readings.selector
-    usual = _usual(prometheus, selector, span)
-    return diagnose(readings, usual)
+    length = min(MAX_USUAL, max(MIN_USUAL, span.seconds))
+    earlier = Span("before", span.start - length, span.start)
+    before = covered_part(readings.prometheus, readings.selector, earlier)
+    return diagnose(
+        readings, baseline_of(diagnose(replace(readings, covered=before))) if before else NO_BASELINE
+    )
+
+
+def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
+    """What `advise` needs, as rates over the longest part of a window without a gap, with the settings at its end.
+
+    Less than a server itself says: owners of tables and CPU flags are not metrics. `missing` names what the
+    exporter was not configured to read. Raises UserError without data.
+    """
+    covered = read_covered(prometheus, selector, span)
+    if covered.span.seconds < INTERVALS_PER_SAMPLE * covered.interval:
+        needed = f"at least {INTERVALS_PER_SAMPLE * covered.interval:.0f} s"
+        raise UserError(f"window {span.name}: it has {covered.span.seconds:.0f} s; expected {needed}")
+    readings = PrometheusReadings(prometheus, selector, covered.span)
+    # Without a version, the oldest: then no feature is offered that the server may not have.
+    versions = [labels["version"] for labels, _ in readings.values("ase_info") if labels.get("version")]
+    buffers = {labels["io_size"] for labels, _ in readings.values("ase_cache_pool_size_bytes")}
+    found = evidence_of(
+        readings,
+        diagnosed(readings, span),
+        parse_version(versions[0] if versions else "12.5"),
+        covered.span.seconds,
+        # The smallest buffers of any pool are pages.
+        page_size=int(next((size for size in _PAGE_BYTES if size in buffers), _PAGE_BYTES[-1])),
+    )
+    lacks = {name: why for name, why in _NEEDED.items() if not readings.values(name)}
+    return replace(found, missing={**found.missing, **lacks})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +238,3 @@ def _found(selector: str, seconds: float) -> str:
 def _add(found: defaultdict[str, list[FoundInSpan]], labels: Labels, start: float, rank: float) -> None:
     span = FoundInSpan(start, labels.get("finding", ""), labels.get("word", ""), rank)
     found[labels.get("instance", "")].append(span)
-
-
-def _usual(prometheus: Prometheus, selector: str, span: Span) -> Baseline:
-    length = min(MAX_USUAL, max(MIN_USUAL, span.seconds))
-    before = covered_part(prometheus, selector, Span("before", span.start - length, span.start))
-    if before is None:
-        return NO_BASELINE
-    return baseline_of(diagnose(PrometheusReadings(prometheus, selector, before)))

@@ -43,14 +43,14 @@ class Period:
 
     @property
     def starts(self) -> NDArray[np.float64]:
-        return np.array([self.first + self.step * number for number in range(self.count)])
+        return self.first + self.step * np.arange(self.count)
 
     @property
     def shares(self) -> NDArray[np.float64]:
         """The share of each bin that lies in the period, 0-1: the first one and the last one may lie in it in part."""
         starts = self.starts
         inside = np.minimum(starts + self.step, self.end) - np.maximum(starts, self.start)
-        return np.array([max(0.0, float(seconds)) / self.step for seconds in inside])
+        return np.maximum(inside, 0.0) / self.step
 
     @property
     def hour(self) -> float:

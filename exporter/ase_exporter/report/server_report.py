@@ -5,22 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
+from ase_exporter.advise.advice import Advice, advise
 from ase_exporter.changes.change import Change
-from ase_exporter.compare.coverage import scrape_interval
-from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.compare.coverage import require_one_server
+from ase_exporter.compare.prometheus import Prometheus, PrometheusError, range_text
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Diagnosis, Level
 from ase_exporter.diagnosis.load_profile import LoadRow
 from ase_exporter.errors import UserError
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded, level_with, told
-from ase_exporter.report.diagnosing import diagnose_window, found_by_span
+from ase_exporter.report.diagnosing import diagnose_window, evidence, found_by_span
 from ase_exporter.report.effects import Effect, judge, read_changes
-from ase_exporter.report.evidence import evidence
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.history import (
-    NO_SCRAPE,
     THIN,
     Hour,
     ServerHistory,
@@ -36,9 +34,13 @@ from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 from ase_exporter.views.figures import counted, duration, minute
 
 WORST_HOURS = 8
+# Evaluations that find out how often the server is scraped.
+POINTS = 1000
 # Findings of the worst hour that the verdict tells.
 MAX_FINDINGS = 3
 NOT_IN_PROMETHEUS = "CPU of the host: whether it offers transactional memory"
+# Scrapes in ten minutes without a gap. 595 s: a range that held both of its ends would have one more.
+_SCRAPES = "max(max_over_time(count_over_time(ase_up{%s}[595s])[%s:%s]))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,9 @@ class HourAdvice:
     """Advice on one hour. later: the changes of the server made after it. unknown: what Prometheus could not say."""
 
     hour: Hour
+    later: tuple[Change, ...]
     advice: Advice | None
     unknown: tuple[str, ...]
-    later: tuple[Change, ...]
-
-    @property
-    def hot(self) -> list[SpinlockFinding]:
-        return self.advice.hot if self.advice else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,8 @@ class ServerReport:
     """One server over a period.
 
     worst: its worst hours by the recorded diagnosis, the worst first. alerts_recorded: of any server. diagnosis: of the
-    first of them. load, sections: what it did, on average. scrape: seconds between scrapes.
+    first of them. load, sections: what it did, on average. advice: on the worst hour with the settings of the end.
+    scrape: seconds between scrapes.
     """
 
     name: str
@@ -73,7 +72,7 @@ class ServerReport:
     alerts_recorded: bool
     forecasts: Forecasts
     gaps: tuple[Span, ...]
-    advice: tuple[HourAdvice, ...]
+    advice: HourAdvice
     diagnosis: Diagnosis
     load: tuple[LoadRow, ...]
     sections: tuple[ProfileTable, ...]
@@ -121,17 +120,16 @@ class ServerReport:
         judged = {mark for effect in self.effects for mark in effect.marks}
         return [mark for mark in self.marks if mark not in judged]
 
-    @property
-    def unknown(self) -> list[str]:
-        """What Prometheus could not say for the advice."""
-        return list(dict.fromkeys(text for each in self.advice for text in each.unknown))
-
 
 def read_report(server: Prometheus, target: str, range_: Range, now: float, more: str = "") -> ServerReport:
     """The report on a server. more: further label matchers. Raises UserError if there is nothing to report on."""
     selector = server_selector(target, more)
     period = range_.period(now)
-    scrape, found_gaps = _scrapes_and_gaps(server, selector, period)
+    require_one_server(server, selector, Span("of the report", period.start, period.end))
+    spaced = range_text(max(300.0, period.seconds / POINTS))
+    (often,) = server.query(_SCRAPES % (selector, range_text(period.seconds), spaced), period.end)
+    scrape = 600 / often.value
+    found_gaps = read_gaps(server, selector, period, scrape)
     period = range_.period(now, scrape)
     history = without_edges(
         read_server_history(server, selector, period),
@@ -149,7 +147,6 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
     diagnosis, _ = diagnose_window(server, selector, Span("worst hour", worst[0].start, until))
     profile = ProfileReader(server, selector, Span("period", period.start, period.end), scrape)
     load, sections = tuple(profile.load()), tuple(map(profile.table, empty_tables()))
-    advice = _advice(server, selector, worst, effects)
     return ServerReport(
         name=target,
         period=period,
@@ -161,7 +158,7 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
         alerts_recorded=bool(found_alerts) or any_recorded(server, period),
         forecasts=read_forecasts(server, selector, period),
         gaps=tuple(gap for gap in found_gaps if gap.name != THIN),
-        advice=tuple(advice),
+        advice=_advice(server, selector, worst, effects),
         diagnosis=diagnosis,
         load=load,
         sections=sections,
@@ -170,35 +167,18 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
     )
 
 
-def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Span]]:
-    """Seconds between scrapes, and the gaps. Raises UserError without any scrape."""
-    mean = scrape_interval(server, selector, Span("of the report", period.start, period.end))
-    found = read_gaps(server, selector, period, mean)
-    # The mean is too long by the gaps, and where they are long, gaps were looked for too coarsely.
-    lost = sum(gap.seconds for gap in found if gap.name == NO_SCRAPE) / period.seconds
-    scrape = mean * max(1 - lost, 0.001)
-    if gap_resolution(period, scrape) < gap_resolution(period, mean):
-        found = read_gaps(server, selector, period, scrape)
-    return scrape, found
-
-
 def _advice(
     server: Prometheus, selector: str, worst: Sequence[Hour], effects: Sequence[Effect]
-) -> list[HourAdvice]:
-    """Advice on the worst hour and, if changes followed it, on the worst hour since the last of them."""
-    chosen, last = [worst[0]], max((effect.at for effect in effects), default=0.0)
-    if worst[0].start < last:
-        chosen += [hour for hour in worst if hour.start >= last][:1]
-    found = []
-    for hour in chosen:
-        end = hour.start + hour.seconds
-        later = tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
-        try:
-            known = evidence(server, selector, Span("the worst hour", hour.start, end))
-        except PrometheusError:
-            raise
-        except UserError as error:
-            found.append(HourAdvice(hour, None, (str(error),), later))
-        else:
-            found.append(HourAdvice(hour, advise(known), (NOT_IN_PROMETHEUS, *known.missing.values()), later))
-    return found
+) -> HourAdvice:
+    """Advice on the worst hour since the last change; on the worst of all, if no hour has begun since."""
+    last = max((effect.at for effect in effects), default=0.0)
+    hour = next((each for each in worst if each.start >= last), worst[0])
+    end = hour.start + hour.seconds
+    later = tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
+    try:
+        known = evidence(server, selector, Span("the worst hour", hour.start, end))
+    except PrometheusError:
+        raise
+    except UserError as error:
+        return HourAdvice(hour, later, None, (str(error),))
+    return HourAdvice(hour, later, advise(known), (NOT_IN_PROMETHEUS, *known.missing.values()))

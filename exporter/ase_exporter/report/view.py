@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from ase_exporter.advise.view import advice_parts
-from ase_exporter.changes.change import Change
 from ase_exporter.compare.view import pair_text
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
@@ -15,7 +14,7 @@ from ase_exporter.report.effects import MAX_JUDGED, Effect
 from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.history import Hour, Values, mean
 from ase_exporter.report.period import Period
-from ase_exporter.report.server_report import HourAdvice, ServerReport
+from ase_exporter.report.server_report import ServerReport
 from ase_exporter.views.chart import time_chart
 from ase_exporter.views.figures import counted, duration, minute, moment, number, shown, zone
 from ase_exporter.views.view import (
@@ -163,7 +162,7 @@ def _effects(report: ServerReport) -> Iterator[Part]:
         (
             str(place),
             _when(effect),
-            _listed([mark.brief for mark in effect.marks], MAX_MARKS, "more: ase-exporter changes"),
+            "\n".join(_first([mark.brief for mark in effect.marks], MAX_MARKS, "more: ase-exporter changes")),
             Cell(effect.outcome, style=_OUTCOMES.get(effect.outcome, "")),
             _judged(effect),
         )
@@ -192,14 +191,13 @@ def _judged(effect: Effect) -> str:
     if effect.comparison is None:
         return effect.reason
     told = [f"{row.verdict} {row.title}: {pair_text(row)}" for row in effect.judged]
-    lines = [_listed(told, MAX_MEASURES, "more changed"), *effect.comparison.warnings]
-    return "\n".join(filter(None, lines)) or "no measure changed beyond chance"
+    lines = [*_first(told, MAX_MEASURES, "more changed"), *effect.comparison.warnings]
+    return "\n".join(lines) or "no measure changed beyond chance"
 
 
-def _listed(texts: list[str], most: int, what: str) -> str:
-    """A line for each, of the first ones."""
-    more = [f"and {len(texts) - most} {what}"] if len(texts) > most else []
-    return "\n".join([*texts[:most], *more])
+def _first(texts: list[str], most: int, what: str) -> list[str]:
+    """The first texts, and how many more there are."""
+    return [*texts[:most], *([f"and {len(texts) - most} {what}"] if len(texts) > most else [])]
 
 
 def _alerts(report: ServerReport) -> Iterator[Part]:
@@ -222,7 +220,6 @@ def _alert(period: Period, alert: AlertHistory) -> tuple[str | Cell, ...]:
         ((each.start - period.start) / period.seconds, max(each.seconds / period.seconds, 0.005))
         for each in alert.spells
     ]
-    since = f"; active since {minute(alert.active_since)}" if alert.active_since else ""
     return (
         alert.name,
         Cell(alert.severity, style=style),
@@ -231,34 +228,18 @@ def _alert(period: Period, alert: AlertHistory) -> tuple[str | Cell, ...]:
         f"{len(alert.spells)} ×",
         duration(alert.seconds),
         duration(alert.longest),
-        ("firing" if alert.firing else minute(alert.spells[-1].end)) + since,
+        "firing" if alert.firing else minute(alert.spells[-1].end),
     )
 
 
 def _advice(report: ServerReport) -> Iterator[Part]:
-    for place, each in enumerate(report.advice):
-        since = " since the last change" if place else ""
-        yield Section(f"In the worst hour{since}, {minute(each.hour.start)}", [*_hour_advice(each)])
-    if report.unknown:
-        yield Line("What Prometheus cannot say:", "soft")
-        yield Items(report.unknown, "soft")
-
-
-def _hour_advice(advised: HourAdvice) -> Iterator[Part]:
-    if advised.later:
-        yield Line(
-            f"Settings and load are those of that hour. Changed since: {_later(advised.later)}.", "soft"
-        )
-    if advised.advice is None:
-        yield Line("Nothing can be said.")
-    else:
-        yield from advice_parts(advised.advice)
-
-
-def _later(marks: tuple[Change, ...]) -> str:
-    texts = [f"{minute(mark.at)} {mark.brief}" for mark in marks[:MAX_MARKS]]
-    more = [f"and {len(marks) - MAX_MARKS} more"] if len(marks) > MAX_MARKS else []
-    return "; ".join([*texts, *more])
+    advised = report.advice
+    changes = _first([f"{minute(mark.at)} {mark.brief}" for mark in advised.later], MAX_MARKS, "more")
+    since = f"; changed since: {'; '.join(changes)}" if changes else ""
+    yield Line(f"Settings and load are those of the hour from {minute(advised.hour.start)}{since}.", "soft")
+    yield from advice_parts(advised.advice) if advised.advice else [Line("Nothing can be said.")]
+    yield Line("What Prometheus cannot say:", "soft")
+    yield Items(advised.unknown, "soft")
 
 
 def _forecasts(report: ServerReport) -> Iterator[Part]:

@@ -15,8 +15,7 @@ from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
-from ase_exporter.report.diagnosing import diagnose_window
-from ase_exporter.report.evidence import evidence
+from ase_exporter.report.diagnosing import diagnose_window, evidence
 
 pytestmark = pytest.mark.e2e
 INTERVAL, LENGTH, CASES = 15.0, 1200.0, 60

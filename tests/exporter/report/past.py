@@ -14,7 +14,7 @@ from ase_exporter.rules.intervals import rule_files
 
 # What a report reads of the recorded series.
 RECORDED = (
-    '{__name__=~"ALERTS|ALERTS_FOR_STATE|ase:(cpu_busy:ratio_rate1m|cpu_spinning:ratio_rate1m|cpu_units:rate1m'
+    '{__name__=~"ALERTS|ase:(cpu_busy:ratio_rate1m|cpu_spinning:ratio_rate1m|cpu_units:rate1m'
     "|diagnosis_(finding|first):rank|diagnosis_account:seconds_rate1m|engine_cpu:rate1m|transactions:rate1m|free:ratio|full:seconds_forecast|spinlock_(top_)?(grabs|spins|waits):rate1m)"
     '"}'
 )
@@ -49,10 +49,8 @@ def all_samples(recording: Recording, found: Evaluations, instance: str, start: 
             # Values are as promtool prints them, which is as OpenMetrics wants them.
             labels = dict(sample.labels) | {"instance": escaped(instance)}
             name = labels.pop("__name__")
-            # promtool's time begins at 0.
-            value = sample.value + start if name == "ALERTS_FOR_STATE" else sample.value
             pairs = ",".join(f'{key}="{text}"' for key, text in labels.items())
-            lines.append(f"{name}{{{pairs}}} {value!r} {start + at}")
+            lines.append(f"{name}{{{pairs}}} {sample.value!r} {start + at}")
     return lines
 
 
