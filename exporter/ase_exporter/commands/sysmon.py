@@ -14,11 +14,10 @@ from ase_exporter.commands.progress import progress_bar
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
-from ase_exporter.sysmon.json_form import report_json
 from ase_exporter.sysmon.report import reports_of
-from ase_exporter.sysmon.runner import SampleError, print_sample, read_sample
+from ase_exporter.sysmon.runner import SampleError, login_for, print_sample, read_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.view import completeness, difference_view, sysmon_view
+from ase_exporter.sysmon.view import completeness, difference_view, report_json, sysmon_view
 from ase_exporter.views.plain import as_json
 from ase_exporter.views.terminal import print_view
 
@@ -78,7 +77,7 @@ def _run(target: Target, auth: Auth, seconds: int, section: str | None, output: 
     """
     with ThreadPoolExecutor(1) as pool, progress_bar() as bar:
         task = bar.add_task(f"sp_sysmon on {target.name}", total=seconds)
-        future = pool.submit(print_sample, target, auth, seconds, section)
+        future = pool.submit(print_sample, target, login_for(target, auth), seconds, section)
         while not wait([future], timeout=0.5).done:
             bar.advance(task, 0.5)
         try:

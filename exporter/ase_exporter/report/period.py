@@ -43,14 +43,15 @@ class Period:
 
     @property
     def starts(self) -> NDArray[np.float64]:
-        return self.first + self.step * np.arange(self.count)
+        return self.first + self.step * np.arange(self.count, dtype=np.float64)
 
     @property
     def shares(self) -> NDArray[np.float64]:
         """The share of each bin that lies in the period, 0-1: the first one and the last one may lie in it in part."""
         starts = self.starts
         inside = np.minimum(starts + self.step, self.end) - np.maximum(starts, self.start)
-        return np.maximum(inside, 0.0) / self.step
+        shares: NDArray[np.float64] = np.maximum(inside, 0.0) / self.step
+        return shares
 
     @property
     def hour(self) -> float:

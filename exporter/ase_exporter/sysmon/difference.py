@@ -11,8 +11,8 @@ from typing import Any
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.sysmon.grammar import DEVICES, grammar, release
+from ase_exporter.sysmon.headlines import Unit, headlines_of
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report
-from ase_exporter.sysmon.summary import Unit, summary
 
 _POINTS_PER_STEP = 20
 _PERCENTS = (PERCENT, PERCENT_OF_TOTAL, "user_busy", "system_busy", "cpu_busy", "io_busy", "idle")
@@ -66,10 +66,8 @@ def weight_of(before: float, after: float, in_points: bool) -> float:
 
 def headline_changes(before: Report, after: Report) -> list[Change]:
     """The headlines of both reports, changed or not, in their order."""
-    names = dict.fromkeys(figure.name for report in (before, after) for figure in summary(report))
-    old, new = (
-        {figure.name: figure for figure in summary(report, everything=True)} for report in (before, after)
-    )
+    old, new = headlines_of(before), headlines_of(after)
+    names = dict.fromkeys(each.name for each in (*old.values(), *new.values()) if each.main)
     return [
         Change(
             name,

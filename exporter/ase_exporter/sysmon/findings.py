@@ -2,10 +2,9 @@
 
 from ase_exporter.diagnosis.diagnose import baseline_of, diagnose
 from ase_exporter.diagnosis.measures import Rows
-from ase_exporter.sysmon.difference import headline_changes, weight_of
+from ase_exporter.sysmon.difference import configuration, headline_changes, weight_of
 from ase_exporter.sysmon.metrics import cleared_counters, headline_values
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.summary import engines, version_of
 from ase_exporter.views.figures import shown
 
 # Headlines of which more is better or worse: first what users feel, then others of which more is better.
@@ -110,8 +109,8 @@ def obstacles(before: Report, after: Report) -> list[str]:
     old, new = before.header, after.header
     pairs = (
         ("servers", old.server, new.server),
-        ("versions", version_of(before), version_of(after)),
-        ("numbers of engines", engines(before), engines(after)),
+        ("versions", *(_banner(each.version) for each in (old, new))),
+        ("numbers of engines", *(len(configuration(each)["engines"]) for each in (before, after))),
     )
     found += [f"different {what}: {one}, {two}" for what, one, two in pairs if one and two and one != two]
     if old.interval and new.interval:
@@ -123,3 +122,9 @@ def obstacles(before: Report, after: Report) -> list[str]:
     if old.ended and new.started and new.started < old.ended and old.server == new.server:
         found.append("the second report does not begin after the end of the first")
     return found
+
+
+def _banner(version: str) -> str:
+    """Release and patch level of a version: '16.0 SP04 PL03'."""
+    parts = version.split("/")
+    return parts[1] if len(parts) > 1 else version

@@ -23,6 +23,7 @@ from ase_exporter.sysmon.lines import ReportLine
 from ase_exporter.sysmon.structure import (
     COUNT,
     PERCENT_OF_TOTAL,
+    Recommendation,
     Remark,
     Report,
     ReportCell,
@@ -37,7 +38,6 @@ _IDLE = " : no activity during sample"
 _UNITS = re.compile(r" +(?:CPU units\.|seconds)$")
 # Both figures of the process kernel of 12.5 on one line.
 _SUMMARY = re.compile(r"(Summary:) +Total: (.*) Average: ")
-_DISKS = "Disk I/O Management"
 # Printed twice for what is idle.
 _PRINTED_TWICE = "Total I/Os"
 # How many figures at the end of a label are part of it.
@@ -152,7 +152,7 @@ class RowReader:
         bullet = _BULLET.match(text) if self._about is not None else None
         kept = self._section.recommendations
         if bullet:
-            kept.append(Remark(line.number, text[bullet.end() :], self._about or ""))
+            kept.append(Recommendation(line.number, text[bullet.end() :], self._about or ""))
             self._advised = True
         elif self._advised:
             kept[-1] = replace(kept[-1], text=f"{kept[-1].text} {text}")

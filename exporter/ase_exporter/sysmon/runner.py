@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from contextlib import closing
-from typing import Protocol
+from typing import Any, Protocol
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
 from ase_exporter.ase.login import Login
@@ -75,20 +75,15 @@ def take_sample(
     open_connection: Opener[Printing] = Connection.open,
 ) -> Report:
     """Run sp_sysmon once and read its report. Not for the main thread. Raises SampleError, UserError."""
-    return read_sample(target, print_sample(target, auth, seconds, section, open_connection), section)
+    lines = print_sample(target, login_for(target, auth, open_connection), seconds, section)
+    return read_sample(target, lines, section)
 
 
-def print_sample(
-    target: Target,
-    auth: Auth,
-    seconds: int,
-    section: str | None = None,
-    open_connection: Opener[Printing] = Connection.open,
-) -> list[str]:
-    """Run sp_sysmon once; the lines that it prints. Not for the main thread. Raises SampleError, UserError."""
-    return _printed(
-        target, Login(Endpoint.of(target), auth, open_connection, program=PROGRAM), seconds, section
-    )
+def login_for(
+    target: Target, auth: Auth, open_connection: Opener[Printing] = Connection.open, **more: Any
+) -> Login[Printing]:
+    """The login of its own that a sample is taken with."""
+    return Login(Endpoint.of(target), auth, open_connection, program=PROGRAM, **more)
 
 
 def read_sample(target: Target, lines: list[str], section: str | None = None) -> Report:
@@ -106,7 +101,10 @@ def read_sample(target: Target, lines: list[str], section: str | None = None) ->
     return report
 
 
-def _printed(target: Target, login: Login[Printing], seconds: int, section: str | None = None) -> list[str]:
+def print_sample(
+    target: Target, login: Login[Printing], seconds: int, section: str | None = None
+) -> list[str]:
+    """Run sp_sysmon once; the lines that it prints. Not for the main thread. Raises SampleError, UserError."""
     lock = _under_way[target.host, target.port]
     if not lock.acquire(blocking=False):
         raise SampleError(target, "busy", "another sample of this server is under way")
@@ -141,9 +139,7 @@ class SysmonRunner:
         """ledger: decides about logins. halted: the process before this one found that sp_sysmon clears counters."""
         self.halted = halted
         self._target = target
-        self._login: Login[Printing] = Login(
-            Endpoint.of(target), auth, open_connection, program=PROGRAM, ledger=ledger, clock=clock
-        )
+        self._login = login_for(target, auth, open_connection, ledger=ledger, clock=clock)
         self._settings = settings
         self._clock = clock
         self._outcomes: Counter[str] = Counter()
@@ -179,7 +175,7 @@ class SysmonRunner:
         """One sample; the outcome. Never raises."""
         report: Report | None = None
         try:
-            lines = _printed(self._target, self._login, int(self._settings.duration))
+            lines = print_sample(self._target, self._login, int(self._settings.duration))
             report = read_sample(self._target, lines)
             outcome = "ok"
         except (SampleError, UserError) as error:

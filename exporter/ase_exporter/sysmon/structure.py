@@ -50,13 +50,16 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Text of the report that is not a figure, or a warning about one.
-
-    line: from 1. about: the cache that a recommendation is for.
-    """
+    """Text of the report that is not a figure, or a warning about one. line: from 1."""
 
     line: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation(Remark):
+    """What the server recommends. about: the cache that it is for."""
+
     about: str = ""
 
 
@@ -79,7 +82,7 @@ class ReportSection:
     line: int
     instance: str = ""
     rows: list[ReportRow] = field(default_factory=list)
-    recommendations: list[Remark] = field(default_factory=list)
+    recommendations: list[Recommendation] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
     @property

@@ -1,11 +1,10 @@
-"""The figures that a DBA reads first: throughput, CPU, contention, hit ratios, waits and task switches."""
+"""The figures that a DBA reads first, of a report: throughput, CPU, contention, hit ratios, waits and task switches."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.metrics import headline_values
 from ase_exporter.sysmon.structure import Report
 
@@ -13,40 +12,25 @@ Unit = Literal["/s", "%", ""]
 Values = Mapping[tuple[str, ...], float]
 
 _MAX_SWITCHES = 3
-_MIN_OTHER_CONTENTION = 1.0
+_MIN_OTHER_CONTENTION = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One headline. name: the same in every report; unit: '/s', '%' or '' for a plain number."""
+class Headline:
+    """One figure. name: the same in every report. main: it is shown; others only beside one that is."""
 
     name: str
     value: float
     unit: Unit = ""
+    main: bool = True
 
 
-def summary(report: Report, everything: bool = False) -> list[Figure]:
-    """The headlines of one report, the most important first; what it does not print is left out.
-
-    everything: also contention below 1 % and all causes of task switches.
-    """
-    return list(_figures(headline_values(report), everything))
+def headlines_of(report: Report) -> dict[str, Headline]:
+    """The headlines of one report by name, the most important first; what it does not print is left out."""
+    return {each.name: each for each in _headlines(headline_values(report))}
 
 
-def version_of(report: Report) -> str:
-    """Release and operating system of the banner: '16.0 SP04 PL03'."""
-    parts = report.header.version.split("/")
-    return parts[1] if len(parts) > 1 else report.header.version
-
-
-def engines(report: Report) -> int:
-    """How many engines the report shows."""
-    kernel = report.section(SECTION_KEYWORDS["kernel"])
-    labels = {row.label for row in kernel.rows if row.label.startswith("Engine ")} if kernel else set()
-    return len(labels)
-
-
-def _figures(known: Mapping[str, Values], everything: bool) -> Iterator[Figure]:
+def _headlines(known: Mapping[str, Values]) -> Iterator[Headline]:
     yield from _plain(known, "Committed transactions", "committed_transactions_per_second", "/s")
     busy = {state: value for (state,), value in known.get("server_busy_ratio", {}).items()}
     used = [value for state, value in busy.items() if state in ("user", "system", "cpu")]
@@ -58,8 +42,7 @@ def _figures(known: Mapping[str, Values], everything: bool) -> Iterator[Figure]:
     for (cache,), ratio in known.get("cache_spinlock_contention_ratio", {}).items():
         yield _percent(f"Spinlock contention, {cache}", ratio)
     for (spinlock,), ratio in known.get("spinlock_contention_ratio", {}).items():
-        if everything or 100 * ratio >= _MIN_OTHER_CONTENTION:
-            yield _percent(f"Spinlock contention, {spinlock}", ratio)
+        yield _percent(f"Spinlock contention, {spinlock}", ratio, ratio >= _MIN_OTHER_CONTENTION)
     searches = known.get("cache_searches_per_second", {})
     yield from _hit_ratio(searches, "all caches")
     for cache in dict.fromkeys(cache for cache, _ in searches):
@@ -75,23 +58,21 @@ def _figures(known: Mapping[str, Values], everything: bool) -> Iterator[Figure]:
     yield from _plain(known, "Deadlocks", "deadlocks_per_second", "/s")
     yield from _plain(known, "Disk I/Os", "disk_ios_per_second", "/s")
     switches = known.get("task_context_switches_per_second", {})
-    total = math.fsum(switches.values())
-    ranked = sorted(switches.items(), key=lambda each: -each[1])[: None if everything else _MAX_SWITCHES]
-    for (cause,), rate in ranked if total else ():
-        if rate or everything:
-            yield _percent(f"Task switches, {cause}", rate / total)
+    if total := math.fsum(switches.values()):
+        for place, ((cause,), rate) in enumerate(sorted(switches.items(), key=lambda each: -each[1])):
+            yield _percent(f"Task switches, {cause}", rate / total, rate > 0 and place < _MAX_SWITCHES)
 
 
-def _hit_ratio(searches: Values, name: str) -> Iterator[Figure]:
+def _hit_ratio(searches: Values, name: str) -> Iterator[Headline]:
     """searches: rates by cache and outcome."""
     hits = math.fsum(rate for (_, outcome), rate in searches.items() if outcome == "Hits")
     if total := math.fsum(searches.values()):
         yield _percent(f"Hit ratio, {name}", hits / total)
 
 
-def _plain(known: Mapping[str, Values], name: str, metric: str, unit: Unit = "") -> Iterator[Figure]:
-    yield from (Figure(name, round(value, 2), unit) for value in known.get(metric, {}).values())
+def _plain(known: Mapping[str, Values], name: str, metric: str, unit: Unit = "") -> Iterator[Headline]:
+    yield from (Headline(name, round(value, 2), unit) for value in known.get(metric, {}).values())
 
 
-def _percent(name: str, ratio: float) -> Figure:
-    return Figure(name, round(100 * ratio, 1), "%")
+def _percent(name: str, ratio: float, main: bool = True) -> Headline:
+    return Headline(name, round(100 * ratio, 1), "%", main)
