@@ -25,7 +25,7 @@ HOUR = 3600
 # A Monday, at midnight.
 START = 1_768_176_000.0
 SERVER = "ORDERS"
-INTERVAL, LAG = 120, 60
+INTERVAL, LAG = 240, 60
 COLLECTORS = frozenset(
     {
         *("state", "server", "engines", "threads", "spinlocks", "configuration", "database_space"),
