@@ -34,6 +34,8 @@ _ABOUT_SPINLOCKS = ("spinning", "contended")
 _SET = re.compile(r"exec sp_configure '([^']+)', (\d+)")
 # A step that needs less memory than this is given even where free memory is not known.
 _NOTICED_BYTES = 2**20
+# Memory of one more spinlock, about.
+_SPINLOCK_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +141,8 @@ def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding]) -> list[Ca
             found.append(Cause(finding, *_eased(finding, evidence, evidence.diagnosis)))
         else:
             found.append(Cause(finding, cautions=(f"ease {first.word} first: it is the same time",)))
-    return sorted(found, key=_order)
-
-
-def _order(cause: Cause) -> tuple[float, float, float]:
-    """Sort key: what stops work, then what explains most session time."""
-    return -(cause.finding.rank // 1), -(cause.finding.share or 0.0), -cause.finding.rank
+    # What stops work, then what explains most session time.
+    return sorted(found, key=lambda each: (each.finding.rank // 1, each.finding.share or 0.0), reverse=True)
 
 
 def _eased(
@@ -278,7 +276,7 @@ def _lower_ratio(
     get = math.ceil(rows / wanted)
     why = f"ceil({rows:,} / {wanted}) = {get:,} spinlocks instead of {have:,}"
     statement = f"exec sp_configure '{ratio.option}', {wanted}"
-    memory = (get - have) * remedy.memory_bytes
+    memory = (get - have) * _SPINLOCK_BYTES
     return current, AdviceStep((statement,), why, restart=remedy.static, memory=memory)
 
 

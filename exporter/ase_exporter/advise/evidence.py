@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ase_exporter.catalogue.versions import Version
 from ase_exporter.diagnosis.diagnose import Diagnosis
-from ase_exporter.diagnosis.measures import NO_DATA, Readings, Rows
+from ase_exporter.diagnosis.measures import NO_DATA, Readings, Rows, SeriesRows
 
 # Metric, and whether its rate is needed -> what advice lacks without it.
 _NEEDED = {
@@ -118,7 +118,7 @@ def evidence_of(
         engines=int(measures["engines"].value or 0),
         transactions=measures["transactions"].value or 0.0,
         options={**(options or {}), **read},
-        spinlocks=spinlock_rates(readings),
+        spinlocks=_spinlocks(readings),
         caches=_caches(readings),
         objects=_objects(readings),
         missing={
@@ -133,19 +133,15 @@ def evidence_of(
     )
 
 
-def sums_by(rows: Rows, *labels: str) -> dict[tuple[str, ...], float]:
+def _sums(rows: Rows, *labels: str) -> dict[tuple[str, ...], float]:
     """Sums by the values of these labels."""
-    found: dict[tuple[str, ...], float] = {}
-    for values, value in rows:
-        key = tuple(values.get(label, "") for label in labels)
-        found[key] = found.get(key, 0.0) + value
-    return found
+    return SeriesRows.of(rows).sums((), labels)
 
 
-def spinlock_rates(readings: Readings) -> tuple[SpinlockRates, ...]:
+def _spinlocks(readings: Readings) -> tuple[SpinlockRates, ...]:
     """Spinlocks by name and class. Over the instances of a cluster, they are summed."""
     grabs, spins, waits = (
-        sums_by(readings.rates(f"ase_spinlock_{what}_total"), "spinlock", "class")
+        _sums(readings.rates(f"ase_spinlock_{what}_total"), "spinlock", "class")
         for what in ("grabs", "spins", "waits")
     )
     return tuple(
@@ -173,12 +169,12 @@ def _caches(readings: Readings) -> tuple[DataCache, ...]:
 
 def _objects(readings: Readings) -> tuple[CachedObject, ...]:
     """Tables with their indexes summed. The catalogue's `rest` is left out: it is no single object."""
-    cached = sums_by(readings.values("ase_cached_object_bytes"), "database", "object")
-    reads = sums_by(readings.rates("ase_object_logical_reads_total"), "database", "object")
+    cached = _sums(readings.values("ase_cached_object_bytes"), "database", "object")
+    reads = _sums(readings.rates("ase_object_logical_reads_total"), "database", "object")
     caches: dict[tuple[str, ...], str] = {}
     for labels, _ in readings.values("ase_cached_object_bytes"):
         caches.setdefault((labels["database"], labels["object"]), labels["cache"])
-    owners = _owners(sums_by(readings.values("ase_table_size_bytes"), "database", "object", "owner"))
+    owners = _owners(_sums(readings.values("ase_table_size_bytes"), "database", "object", "owner"))
     return tuple(
         CachedObject(
             key[0],

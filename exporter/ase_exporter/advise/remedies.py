@@ -119,12 +119,10 @@ class Remedy(Strict):
     contention: Limit
     spinlock: str | None = None
     spinlock_class: str | None = None
-    printed: Sequence[str] = ()
     ratio: SpinlockRatio | None = None
     increase: OptionIncrease | None = None
     partitions: PartitionLimits | None = None
     static: bool = False
-    memory_bytes: int = 0
     cautions: Sequence[str] = ()
     switches: Mapping[str, str] = field(default_factory=dict)
     sources: Sequence[str] = ()
