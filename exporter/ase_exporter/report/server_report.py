@@ -7,7 +7,7 @@ from itertools import chain
 
 from ase_exporter.advise.advice import Advice, advise
 from ase_exporter.changes.change import Change
-from ase_exporter.compare.coverage import require_one_server
+from ase_exporter.compare.coverage import read_coverage, require_one_server
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError, range_text
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
@@ -28,19 +28,17 @@ from ase_exporter.report.history import (
     read_server_history,
     without_edges,
 )
-from ase_exporter.report.period import Period, Range
+from ase_exporter.report.period import HOUR, Period, Range
 from ase_exporter.report.profile import ProfileReader, ProfileTable, empty_tables
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 from ase_exporter.views.figures import counted, duration, minute
 
 WORST_HOURS = 8
-# Evaluations that find out how often the server is scraped.
-POINTS = 1000
 # Findings of the worst hour that the verdict tells.
 MAX_FINDINGS = 3
 NOT_IN_PROMETHEUS = "CPU of the host: whether it offers transactional memory"
-# Scrapes in ten minutes without a gap. 595 s: a range that held both of its ends would have one more.
-_SCRAPES = "max(max_over_time(count_over_time(ase_up{%s}[595s])[%s:%s]))"
+# When the server answered last, to five minutes.
+_ANSWERED = "max_over_time(timestamp(ase_up{%s} == 1)[%s:5m])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +124,9 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
     selector = server_selector(target, more)
     period = range_.period(now)
     require_one_server(server, selector, Span("of the report", period.start, period.end))
-    spaced = range_text(max(300.0, period.seconds / POINTS))
-    (often,) = server.query(_SCRAPES % (selector, range_text(period.seconds), spaced), period.end)
-    scrape = 600 / often.value
+    answered = server.query(_ANSWERED % (selector, range_text(period.seconds)), period.end)
+    last = max((each.value for each in answered), default=period.end)
+    scrape = read_coverage(server, selector, Span("last hour", last - HOUR, last)).interval
     found_gaps = read_gaps(server, selector, period, scrape)
     period = range_.period(now, scrape)
     history = without_edges(

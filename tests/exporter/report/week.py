@@ -102,7 +102,7 @@ WEEK = Story(
     down=(123.0, 123.75),
 )
 # Short enough for every run of the tests. Every fourth scrape has a snapshot, the first one after the change too.
-MORNING = Story(9, 4, {11.25: partitions(8)}, away=(12.5, 12.75), snapshots=5 * INTERVAL)
+MORNING = Story(9, 4, {11.4: partitions(8)}, away=(12.5, 12.75), snapshots=4 * INTERVAL)
 
 
 def users(hour: int) -> int:
