@@ -114,8 +114,8 @@ def take(incident: Incident, site: Site) -> Taken:
     if incident.scenario:
         scraped, spinning = _scraped(_scenario(incident, site), incident.seconds, site)
         return Taken(scraped[:number], scraped[number:], scraped[number].monotonic - 1, spinning)
-    healthy, spinning = _healthy(site)
-    scraped = list(_overlaid(incident, healthy[: number + incident.seconds // INTERVAL], site))
+    healthy, spinning = _healthy(site, incident.seconds)
+    scraped = list(_overlaid(incident, healthy, site))
     before, after = scraped[:number], scraped[number:]
     return Taken(before, after, before[-1].monotonic, spinning)
 
@@ -178,9 +178,8 @@ def _scraped(scenario: dict[str, Any], seconds: int, site: Site) -> tuple[list[S
 
 
 @cache
-def _healthy(site: Site) -> tuple[list[Sample], float]:
-    longest = max(each.seconds for each in incidents().values() if not each.scenario)
-    return _scraped(sized(read(HEALTHY), site), longest, site)
+def _healthy(site: Site, seconds: int) -> tuple[list[Sample], float]:
+    return _scraped(sized(read(HEALTHY), site), seconds, site)
 
 
 def _overlaid(incident: Incident, healthy: Sequence[Sample], site: Site) -> Iterator[Sample]:

@@ -34,8 +34,7 @@ def report(
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
     require("numpy", "compare", "report needs numpy")
-    from ase_exporter.report.fleet import read_fleet
-    from ase_exporter.report.fleet_view import fleet_view
+    from ase_exporter.report.fleet import fleet_view, read_fleet
     from ase_exporter.report.period import Range
     from ase_exporter.report.server_report import read_report
     from ase_exporter.report.view import report_view

@@ -17,7 +17,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded, level_with, told
 from ase_exporter.report.diagnosing import diagnose_window, evidence, found_by_span
 from ase_exporter.report.effects import Effect, judge, read_changes
-from ase_exporter.report.forecasts import Forecasts, read_forecasts
+from ase_exporter.report.forecasts import Forecast, read_forecasts
 from ase_exporter.report.history import (
     THIN,
     Hour,
@@ -56,8 +56,8 @@ class ServerReport:
     """One server over a period.
 
     worst: its worst hours by the recorded diagnosis, the worst first. alerts_recorded: of any server. diagnosis: of the
-    first of them. load, sections: what it did, on average. advice: on the worst hour with the settings of the end.
-    scrape: seconds between scrapes.
+    first of them. watched: how many resources forecasts are made of. load, sections: what it did, on average.
+    advice: on the worst hour with the settings of the end. scrape: seconds between scrapes.
     """
 
     name: str
@@ -68,7 +68,8 @@ class ServerReport:
     effects: tuple[Effect, ...]
     alerts: tuple[AlertHistory, ...]
     alerts_recorded: bool
-    forecasts: Forecasts
+    forecasts: Sequence[Forecast]
+    watched: int
     gaps: tuple[Span, ...]
     advice: HourAdvice
     diagnosis: Diagnosis
@@ -100,8 +101,7 @@ class ServerReport:
             outcomes = ", ".join(f"{count[outcome]} {outcome}" for outcome in count)
             parts.append(f"{counted(number, 'change')} ({outcomes})")
         parts.append(told(self.alerts, recorded=self.alerts_recorded))
-        if self.forecasts.full:
-            first = self.forecasts.full[0]
+        for first in self.forecasts[:1]:
             parts.append(f"{first.name} will be full in {duration(first.seconds)}")
         if self.missing:
             parts.append(f"data are missing for {duration(self.missing)}")
@@ -144,6 +144,7 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
     until = min(period.end, worst[0].start + period.hour)
     diagnosis, _ = diagnose_window(server, selector, Span("worst hour", worst[0].start, until))
     profile = ProfileReader(server, selector, Span("period", period.start, period.end), scrape)
+    forecasts, watched = read_forecasts(server, selector, period)
     load, sections = tuple(profile.load()), tuple(map(profile.table, empty_tables()))
     return ServerReport(
         name=target,
@@ -154,7 +155,8 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
         effects=tuple(effects),
         alerts=tuple(found_alerts),
         alerts_recorded=bool(found_alerts) or any_recorded(server, period),
-        forecasts=read_forecasts(server, selector, period),
+        forecasts=forecasts,
+        watched=watched,
         gaps=tuple(gap for gap in found_gaps if gap.name != THIN),
         advice=_advice(server, selector, worst, effects),
         diagnosis=diagnosis,

@@ -243,20 +243,19 @@ def _advice(report: ServerReport) -> Iterator[Part]:
 
 
 def _forecasts(report: ServerReport) -> Iterator[Part]:
-    found = report.forecasts
-    if not found.watched:
+    if not report.watched:
         yield Line("Not known: Prometheus has no series ase:free:ratio at the end of the period.")
-    elif not found.full:
+    elif not report.forecasts:
         yield Line(
-            f"None of the {found.watched} resources that are watched (space, logs, connections, locks, procedure cache)"
-            f" fills up within {duration(HORIZON)} at the pace of the last hours."
+            f"None of the {report.watched} resources that are watched (space, logs, connections, locks, procedure"
+            f" cache) fills up within {duration(HORIZON)} at the pace of the last hours."
         )
     else:
         figures = ("free now", "full in")
         end = report.period.end
         rows = [
             (each.name, shown(each.free, "ratio"), duration(each.seconds), minute(end + each.seconds))
-            for each in found.full
+            for each in report.forecasts
         ]
         heads = columns("what", *figures, "that is", figures=figures, whole=("that is",))
         yield Table(heads, rows)

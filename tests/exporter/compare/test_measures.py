@@ -6,15 +6,25 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.compare.conftest import prometheus_with, typed
-from tests.exporter.report.test_profile import WAITS
 from tests.needs import needs_prometheus
 
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.report.profile import ProfileReader
 
 SELECTOR = 'instance="ONE"'
+# Number, class, seconds per second, and whether a session with work waits so.
+WAITS = [
+    ("54", "waiting for a disk write to complete", 3, True),
+    ("259", "waiting for internal system event", 2, True),
+    ("9998", "a class that no catalogue knows", 1, True),
+    ("250", "waiting for input from the network", 900, False),
+    ("61", "waiting for a disk read to complete", 800, False),
+    ("9999", "waiting for internal system event", 700, False),
+]
 TRANSACTIONS, BUSY, SPINS = 100.0, 2.0, 1e7
 DEADLOCKS, READS, PHYSICAL_READS = 0.5, 5000.0, 300.0
 # By cache: searches, and reads from disk. Of a device: I/O by kind, and seconds of it.
@@ -28,7 +38,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
     end = time.time() // 15 * 15 - 60
     rates = {
         **{
-            ("ase_wait_seconds_total", f'event_id="{number}",class="{kind}"'): rate
+            ("ase_wait_seconds_total", f'event_id="{number}",event="event {number}",class="{kind}"'): rate
             for number, kind, rate, _ in WAITS
         },
         ("ase_transactions_total", ""): TRANSACTIONS,
@@ -83,3 +93,13 @@ def test_measures_are_what_was_counted(
     prometheus, end = past
     found = prometheus.query(measures()[key].promql(SELECTOR, 300.0), end)
     assert sorted(each.value for each in found) == pytest.approx(sorted(expected))
+
+
+@pytest.mark.e2e
+@needs_prometheus
+def test_a_report_tells_the_waits_of_sessions_with_work(past: tuple[Prometheus, float]) -> None:
+    prometheus, end = past
+    found = ProfileReader(prometheus, SELECTOR, Span("of it", end - 600, end), 15).table("waits").rows
+    assert [(name, round(value, 6)) for name, value in found] == [
+        (f"event {number}", rate) for number, _, rate, busy in WAITS if busy
+    ]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.clocks import StandingClock
-from tests.exporter.diagnosis.states import NUMBERS, State, families_at, generated, said
+from tests.exporter.diagnosis.states import State, families_at, generated, said
 
 from ase_exporter.diagnosis.diagnose import DOWN, IDLE, NOT_KNOWN, STARTING, WORKS, Diagnosis, diagnose
 from ase_exporter.diagnosis.usual import MIN_MOMENTS, RECENT, SPACING
@@ -80,7 +80,7 @@ def exported(found: ScrapeResult, name: str) -> dict[tuple[str, ...], float]:
     return {tuple(labels): value for family in families for labels, value in family.samples}
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", [20, pytest.param(500, marks=pytest.mark.slow)])
 def test_scrapes_export_what_the_package_says(number: int) -> None:
     states = [state for state in map(generated, range(number)) if state.series["ase_up", ()]]
     for state in states:

@@ -5,13 +5,15 @@ All of it is in one file, as tests of a file share a worker, and the morning tak
 
 import re
 import time
+from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlparse
 
 import pytest
-from tests.browser import opened
+from tests.browser import Opened, opened
 from tests.exporter.commands.command_line import Run
 from tests.exporter.report.checks import check_alerts, check_changes, check_gaps, check_hours
 from tests.exporter.report.conftest import BARE, HOSTILE, HOSTILE_CACHE, RAW, Past
@@ -19,8 +21,7 @@ from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, IN
 
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.report.fleet import read_fleet
-from ase_exporter.report.fleet_view import fleet_view
+from ase_exporter.report.fleet import fleet_view, read_fleet
 from ase_exporter.report.history import NO_SCRAPE
 from ase_exporter.report.period import Range
 from ase_exporter.report.server_report import ServerReport, read_report
@@ -98,7 +99,7 @@ def test_the_forecast_is_the_true_time_until_the_database_is_full(
     report: ServerReport, morning: Past
 ) -> None:
     left = FILLING_SECONDS - morning.story.hours * HOUR
-    (full,) = [each for each in report.forecasts.full if each.database == FILLING]
+    (full,) = [each for each in report.forecasts if each.name == f"data of {FILLING}"]
     assert full.seconds == pytest.approx(left, rel=0.02)
     assert full.free == pytest.approx(left / FILLING_SECONDS, abs=0.01)
 
@@ -139,19 +140,35 @@ def page_of(report: ServerReport) -> str:
     return html(report_view(report))
 
 
-def test_the_page_loads_nothing_in_either_theme(report: ServerReport, tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    """A browser."""
+    path = tmp_path_factory.mktemp("browser") / "page.html"
+    path.write_text("", encoding="utf-8")
+    with opened(path) as found:
+        yield found
+
+
+def show(seen: Opened, page: str) -> None:
+    """Show a page in the browser: it must load nothing, and have nothing to complain about."""
+    address = seen.page.url
+    Path(unquote(urlparse(address).path)).write_text(page, encoding="utf-8")
+    seen.requests.clear()
+    seen.page.reload()
+    assert (seen.requests, seen.complaints, addresses(page)) == ([address], [], set())
+    assert seen.page.locator("script, img, a, iframe, object").count() == 0
+
+
+def test_the_page_loads_nothing_in_either_theme(report: ServerReport, seen: Opened) -> None:
     page = page_of(report)
     assert "default-src 'none'" in page and "<script" not in page
-    path.write_text(page, encoding="utf-8")
+    show(seen, page)
+    assert seen.page.locator("figure svg").count() == 4
     grounds = set()
     for theme in THEMES:
-        with opened(path, theme) as seen:
-            assert seen.requests == [path.as_uri()]
-            assert seen.complaints == []
-            assert seen.page.locator("figure svg").count() == 4
-            grounds.add(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
-            assert seen.page.evaluate("document.documentElement.scrollWidth") <= 1100
+        seen.page.emulate_media(color_scheme=theme)
+        grounds.add(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 1100
     assert len(grounds) == 2
 
 
@@ -168,16 +185,10 @@ def test_the_page_shows_the_figures_of_the_report(report: ServerReport) -> None:
         assert said in text, said
 
 
-def test_hostile_names_stay_text(morning: Past, tmp_path: Path) -> None:
-    found = read(morning, morning.story.start, morning.story.end, HOSTILE)
-    path = tmp_path / "page.html"
-    path.write_text(page_of(found), encoding="utf-8")
-    assert addresses(path.read_text(encoding="utf-8")) == set()
-    with opened(path) as seen:
-        assert (seen.requests, seen.complaints) == ([path.as_uri()], [])
-        assert seen.page.locator("script, img, a, iframe, object").count() == 0
-        text = " ".join(seen.page.locator("body").inner_text().split())
-        legends = seen.page.locator("figure .legend span").all_text_contents()
+def test_hostile_names_stay_text(morning: Past, seen: Opened) -> None:
+    show(seen, page_of(read(morning, morning.story.start, morning.story.end, HOSTILE)))
+    text = " ".join(seen.page.locator("body").inner_text().split())
+    legends = seen.page.locator("figure .legend span").all_text_contents()
     assert HOSTILE in text and HOSTILE_CACHE in text
     assert any(each.endswith(HOSTILE_CACHE) for each in legends)
 
@@ -267,14 +278,11 @@ def test_the_fleet_has_the_worst_first(morning: Past) -> None:
     assert "(SPINS 3)" in text
 
 
-def test_the_page_of_the_fleet_loads_nothing(morning: Past, run: Run, tmp_path: Path) -> None:
+def test_the_page_of_the_fleet_loads_nothing(morning: Past, run: Run, seen: Opened, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     written(morning, run, path, "--fleet")
-    assert addresses(path.read_text(encoding="utf-8")) == set()
-    with opened(path) as seen:
-        assert (seen.requests, seen.complaints) == ([path.as_uri()], [])
-        assert seen.page.locator("script, img, a").count() == 0
-        assert seen.page.locator("tbody tr").count() == 4
+    show(seen, path.read_text(encoding="utf-8"))
+    assert seen.page.locator("tbody tr").count() == 4
 
 
 class Addresses(HTMLParser):
