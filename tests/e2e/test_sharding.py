@@ -50,10 +50,8 @@ def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: 
         settings = configuration(dict.fromkeys(NAMES, server.address))
         with exporter(folders[0], settings) as zero, exporter(folders[1], settings) as one:
             (folders[2] / "prometheus.yml").write_text(of_the_page(zero, one), encoding="utf-8")
-            with running_prometheus(folders[2]) as url:
-                prometheus = Prometheus(url)
+            with running_prometheus(folders[2]) as url, Prometheus(url) as prometheus:
                 ups = until_all_are_up(prometheus)
-                prometheus.close()
             shares = [scraped(zero), scraped(one)]
             connections = server.listener.connections
     assert Counter(sample.labels["instance"] for sample in ups) == Counter(NAMES)

@@ -33,11 +33,11 @@ def compare(
     if form == "html" and output is None:
         raise UserError("--format html: expected a file with --output")
     require("numpy", "compare", "compare needs numpy")
+    from ase_exporter.compare.prometheus import Prometheus
     from ase_exporter.compare.request import Request, answer
     from ase_exporter.compare.view import comparison_view
 
     request = Request(
-        prometheus=prometheus,
         target=target,
         selector=selector,
         exporter=exporter,
@@ -49,9 +49,10 @@ def compare(
         settle=settle,
         measures=measure,
     )
-    with progress_bar() as bar:
+    with Prometheus(prometheus) as server, progress_bar() as bar:
         task = bar.add_task("Querying Prometheus", total=None)
         result = answer(
+            server,
             request,
             lambda title, done, total: bar.update(task, description=title, completed=done, total=total),
         )

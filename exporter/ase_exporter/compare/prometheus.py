@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
@@ -59,17 +58,6 @@ class Series:
     times: "Samples"
     values: "Samples"
 
-    def on_grid(self, first: float, step: float, count: int) -> "Samples":
-        """The values at `count` times from `first` on, `step` seconds apart; NaN where there is none."""
-        import numpy as np
-
-        found = np.full(count, np.nan)
-        places = np.rint((self.times - first) / step).astype(int)
-        # VictoriaMetrics may answer with a point more at either end.
-        inside = (places >= 0) & (places < count)
-        found[places[inside]] = self.values[inside]
-        return found
-
 
 def _series(answer: Mapping[str, Any]) -> Series:
     """One series of an answer. Raises ValueError, TypeError or LookupError if it is none."""
@@ -117,29 +105,15 @@ class Prometheus:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
 
     def query(self, query: str, at: float | None = None) -> list[Sample]:
-        """The value of each series now, or at a Unix time, without NaN and infinite values.
-
-        A scalar is a value without labels. Raises PrometheusError also if the query gives ranges or text.
-        """
+        """The value of each series now, or at a Unix time, without NaN and infinite values."""
         time = {} if at is None else {"time": f"{at:.3f}"}
         with self._readable(200):
-            data = self._ask("POST", "api/v1/query", {"query": query} | time)
-            kind = data.get("resultType", "vector")
-            if kind == "scalar":
-                found = [Sample({}, float(data["result"][1]))]
-            elif kind == "vector":
-                found = [Sample(_labels(series), float(series["value"][1])) for series in data["result"]]
-            else:
-                raise PrometheusError(f"query: it gives a {kind}; expected an instant vector or a scalar")
+            answer = self._ask("api/v1/query", {"query": query} | time)
+            found = [Sample(_labels(series), float(series["value"][1])) for series in answer["result"]]
         return [sample for sample in found if math.isfinite(sample.value)]
 
     def recorded(self, selector: str, start: float, end: float) -> list[Series]:
@@ -147,7 +121,7 @@ class Prometheus:
         seconds = max(1, math.ceil(end - start))
         query = {"query": f"{selector}[{seconds}s]", "time": f"{end:.3f}"}
         with self._readable(200):
-            found = list(map(_series, self._ask("POST", "api/v1/query", query)["result"]))
+            found = list(map(_series, self._ask("api/v1/query", query)["result"]))
         return [
             Series(each.labels, each.times[each.times >= start], each.values[each.times >= start])
             for each in found
@@ -158,15 +132,13 @@ class Prometheus:
         step = max(step, (end - start) / (MAX_POINTS - 1))
         times = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
         with self._readable(200):
-            return list(
-                map(_series, self._ask("POST", "api/v1/query_range", {"query": query} | times)["result"])
-            )
+            return list(map(_series, self._ask("api/v1/query_range", {"query": query} | times)["result"]))
 
-    def _ask(self, method: str, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
+    def _ask(self, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """Send a request and return the `data` of the response."""
         self.requests += 1
         try:
-            status, content = self._read(method, path, parameters)
+            status, content = self._read(path, parameters)
         except httpx2.TimeoutException as error:
             raise PrometheusError(f"Prometheus at {self._shown}: no answer in time") from error
         except httpx2.HTTPError as error:
@@ -189,13 +161,13 @@ class Prometheus:
             reason = f"HTTP {status}, not an answer of Prometheus's API"
             raise PrometheusError(f"Prometheus at {self._shown}: {reason}") from error
 
-    def _read(self, method: str, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
+    def _read(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
         """Status and body of a response, within the limits."""
         seconds = min(self._timeout, self._deadline - time.monotonic())
         if seconds <= 0:
             raise httpx2.ReadTimeout("no time left")
         limits = {"max_bytes": self._max_bytes, "seconds": seconds}
-        return ask(self._client, method, path, data=parameters or None, **limits)
+        return ask(self._client, "POST", path, data=parameters, **limits)
 
 
 def range_text(seconds: float) -> str:

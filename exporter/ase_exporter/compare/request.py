@@ -20,7 +20,6 @@ MARKS_MAX_AGE = 30 * 86400.0
 class Request:
     """The options of `ase-exporter compare`, as given."""
 
-    prometheus: str
     target: str
     selector: str = ""
     exporter: str | None = None
@@ -34,14 +33,6 @@ class Request:
 
 
 def answer(
-    request: Request, progress: Callable[[str, int, int], None] = lambda title, done, total: None
-) -> Comparison:
-    """The comparison that the options ask for. Raises UserError."""
-    with Prometheus(request.prometheus) as server:
-        return answer_from(server, request, progress)
-
-
-def answer_from(
     server: Prometheus,
     request: Request,
     progress: Callable[[str, int, int], None] = lambda title, done, total: None,
@@ -50,29 +41,24 @@ def answer_from(
     for key in request.measures or ():
         if key not in measures():
             raise UserError(f"--measure: {key}: expected one of {', '.join(measures())}")
-    marks, spans = windows_of(server, request, time.time())
-    return compare_windows(
-        server,
-        server_selector(request.target, request.selector),
-        spans,
-        keys=request.measures,
-        marks=marks,
-        progress=progress,
-    )
-
-
-def windows_of(server: Prometheus, request: Request, now: float) -> tuple[list[Change], list[Span]]:
-    """The known changes of the target, and the windows that the options mean. Raises UserError."""
-    selector = server_selector(request.target, request.selector)
     pair = request.before is not None or request.after is not None
     if sum((pair, request.change is not None, request.runs is not None)) != 1:
         raise UserError("expected one of: --before and --after, --around, --runs")
+    selector, now = server_selector(request.target, request.selector), time.time()
     known = marks_from_exporter(request.exporter, request.target) if request.exporter else None
     marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now) if known is None else known
-    if request.change is None:
-        return marks, _spans(request, marks, now)
-    mark = _find(marks, request.change)
-    return windows_around(server, selector, mark, known, now, length=request.length, settle=request.settle)
+    if request.change is not None:
+        mark = _find(marks, request.change)
+        marks, spans = windows_around(
+            server, selector, mark, known, now, length=request.length, settle=request.settle
+        )
+    elif request.runs is not None:
+        spans = between(marks, parse_span("runs", request.runs, now), settle=request.settle)
+    elif request.before is None or request.after is None:
+        raise UserError("--before and --after go together")
+    else:
+        spans = [parse_span("before", request.before, now), parse_span("after", request.after, now)]
+    return compare_windows(server, selector, spans, keys=request.measures, marks=marks, progress=progress)
 
 
 def windows_around(
@@ -95,15 +81,6 @@ def windows_around(
     if all((other.at, str(other)) != (mark.at, str(mark)) for other in near):
         near.append(mark)
     return near, list(around(mark, near, now, length=length, settle=settle))
-
-
-def _spans(request: Request, marks: list[Change], now: float) -> list[Span]:
-    """The windows, given in one of two ways."""
-    if request.runs is not None:
-        return between(marks, parse_span("runs", request.runs, now), settle=request.settle)
-    if request.before is None or request.after is None:
-        raise UserError("--before and --after go together")
-    return [parse_span("before", request.before, now), parse_span("after", request.after, now)]
 
 
 def server_selector(target: str, more: str = "") -> str:

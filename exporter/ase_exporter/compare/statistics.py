@@ -65,11 +65,6 @@ class WindowDifference:
     relative: float
     verdict: Verdict
 
-    @property
-    def samples(self) -> tuple[int, int]:
-        """The number of samples in each window."""
-        return self.before.samples, self.after.samples
-
 
 def compare(
     before: Samples,

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Protocol, Self
 
@@ -86,25 +86,33 @@ class Readings(Protocol):
         """Why a metric is not known, for example an option that is off; '' if its collector was read."""
 
 
-class _NoReadings:
-    """Of a server of which nothing was read."""
+@dataclass(frozen=True, slots=True)
+class FixedReadings:
+    """What is known from the beginning. lacks: why nothing else is. gauges, counters: rows by metric.
 
-    source = "nothing was read"
+    seconds: over which the rates of counters are.
+    """
 
-    def values(self, _: str, *, lasting: bool = False) -> Rows:
-        return []
+    source: str
+    lacks: str
+    gauges: Mapping[str, Rows] = field(default_factory=dict)
+    counters: Mapping[str, Rows] = field(default_factory=dict)
+    seconds: float = 0.0
 
-    def rates(self, _: str) -> Rows:
-        return []
+    def values(self, metric: str, *, lasting: bool = False) -> Rows:
+        return self.gauges.get(metric, [])
 
-    def window(self, _: str) -> float:
-        return 0.0
+    def rates(self, metric: str) -> Rows:
+        return self.counters.get(metric, [])
 
-    def unknown(self, _: str, *, is_rate: bool) -> str:
-        return NO_DATA
+    def window(self, metric: str) -> float:
+        return self.seconds
+
+    def unknown(self, metric: str, *, is_rate: bool) -> str:
+        return "" if metric in (self.counters if is_rate else self.gauges) else self.lacks
 
 
-NO_READINGS: Readings = _NoReadings()
+NO_READINGS = FixedReadings("nothing was read", NO_DATA)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.marks import ask_exporter, marks_from_exporter
 from ase_exporter.compare.prometheus import Sample, range_text
-from ase_exporter.compare.request import Request, answer_from
+from ase_exporter.compare.request import Request, answer
 from ase_exporter.compare.statistics import CONFIDENCE
 from ase_exporter.compare.view import changed_rows, findings, headline, method, row_data
 from ase_exporter.compare.windows import Span
@@ -230,9 +230,9 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Answer:
     if sum(way is not None for way in ways) != 1:
         raise UserError("expected one of: change; before and after; runs")
     given = arguments.model_dump(exclude={"server", "everything"})
-    request = Request("", arguments.server, sources.selector, sources.exporter, **given)
+    request = Request(arguments.server, sources.selector, sources.exporter, **given)
     with sources.connect() as prometheus:
-        comparison = answer_from(prometheus, request)
+        comparison = answer(prometheus, request)
     if len(comparison.spans) > MAX_WINDOWS:
         windows = f"{len(comparison.spans)} windows; expected at most {MAX_WINDOWS}: give a shorter range"
         raise UserError(f"runs: {windows}")

@@ -1,7 +1,7 @@
 """What a comparison of two sp_sysmon reports says first: findings in plain sentences, the most relevant first."""
 
 from ase_exporter.diagnosis.diagnose import baseline_of, diagnose
-from ase_exporter.diagnosis.measures import Rows
+from ase_exporter.diagnosis.measures import FixedReadings, Rows
 from ase_exporter.sysmon.difference import configuration, headline_changes, weight_of
 from ase_exporter.sysmon.metrics import cleared_counters, headline_values
 from ase_exporter.sysmon.structure import Report
@@ -26,54 +26,30 @@ _RATES = {
 """Counters of the monitoring tables -> headlines of a report, and the label that its series must have."""
 
 
-class ReportReadings:
-    """What a report says of its server; as `diagnosis.Readings`."""
-
-    def __init__(self, report: Report) -> None:
-        self._server = report.header.server
-        self._seconds = report.header.interval.total_seconds() if report.header.interval else 0.0
-        known = headline_values(report)
-        self._rates: dict[str, Rows] = {}
-        for metric, (name, label) in _RATES.items():
-            found = [value for labels, value in known.get(name, {}).items() if not label or label in labels]
-            if found:
-                self._rates[metric] = [({}, sum(found))]
-        if engines := known.get("engine_busy_ratio"):
-            self._rates["ase_engine_cpu_seconds_total"] = [
-                ({"engine": engine, "mode": "user" if state == "cpu" else state}, value)
-                for (engine, state), value in engines.items()
-            ]
-        if report.find("Kernel Utilization", "Adaptive Server threads are consuming"):
-            units = known["cpu_units"].values()
-            self._rates["ase_thread_cpu_seconds_total"] = [({}, value) for value in units]
-
-    @property
-    def source(self) -> str:
-        """The report."""
-        return f"sp_sysmon of {self._server}"
-
-    def values(self, metric: str, *, lasting: bool = False) -> Rows:
-        """Gauges: a report that was printed is of a server that answers."""
-        return [({}, 1.0)] if metric == "ase_up" else []
-
-    def rates(self, metric: str) -> Rows:
-        """Counts of the sample per second."""
-        return self._rates.get(metric, [])
-
-    def window(self, metric: str) -> float:
-        """The length of the sample."""
-        return self._seconds
-
-    def unknown(self, metric: str, *, is_rate: bool) -> str:
-        """Why the report does not say it."""
-        known = self.rates(metric) if is_rate else self.values(metric)
-        return "" if known else "sp_sysmon does not print it"
+def readings_of(report: Report) -> FixedReadings:
+    """What a report says of its server, which has answered: counts of the sample per second."""
+    known = headline_values(report)
+    counters: dict[str, Rows] = {}
+    for metric, (name, label) in _RATES.items():
+        found = [value for labels, value in known.get(name, {}).items() if not label or label in labels]
+        if found:
+            counters[metric] = [({}, sum(found))]
+    if engines := known.get("engine_busy_ratio"):
+        counters["ase_engine_cpu_seconds_total"] = [
+            ({"engine": engine, "mode": "user" if state == "cpu" else state}, value)
+            for (engine, state), value in engines.items()
+        ]
+    if report.find("Kernel Utilization", "Adaptive Server threads are consuming"):
+        counters["ase_thread_cpu_seconds_total"] = [({}, value) for value in known["cpu_units"].values()]
+    seconds = report.header.interval.total_seconds() if report.header.interval else 0.0
+    source, lacks = f"sp_sysmon of {report.header.server}", "sp_sysmon does not print it"
+    return FixedReadings(source, lacks, {"ase_up": [({}, 1.0)]}, counters, seconds)
 
 
 def pair_findings(before: Report, after: Report) -> list[str]:
     """What is wrong after, by the diagnosis, with what was before as the usual; then what became better or worse."""
-    old = diagnose(ReportReadings(before))
-    new = diagnose(ReportReadings(after), baseline_of(old))
+    old = diagnose(readings_of(before))
+    new = diagnose(readings_of(after), baseline_of(old))
     was, now = ({finding.name for finding in each.findings} for each in (old, new))
     found = [
         f"{finding.sentence}{'; so it was before' if finding.name in was else ''}" for finding in new.findings

@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +27,8 @@ def row(comparison: Comparison, key: str, name: str = "") -> ComparisonRow:
 
 def compared(history: History, **options: Any) -> Comparison:
     """The comparison that options ask for, by one measure if they name none."""
-    return answer(Request(history.url, "ASE1", **{"measures": LITTLE} | options))
+    with Prometheus(options.pop("prometheus", history.url)) as prometheus:
+        return answer(prometheus, Request(**{"target": "ASE1", "measures": LITTLE} | options))
 
 
 @pytest.fixture(scope="session")
@@ -86,14 +86,11 @@ def test_a_recorded_change_gives_its_own_windows(history: History) -> None:
 def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: History) -> None:
     changes = [Change(f"id{n}", "ASE1", "option", "TSX", "0", "1", history.starts[n]).json() for n in (1, 3)]
     with server(json.dumps(changes).encode()) as (address, _):
-        exporter = f"http://{address}"
-        request = Request(
-            history.url, "ASE1", exporter=exporter, change="id1", settle=30, length=600, measures=LITTLE
-        )
-        result = answer(request)
+        options = {"change": "id1", "settle": 30, "length": 600}
+        result = compared(history, exporter=f"http://{address}", **options)
     assert result.spans[0].end == history.starts[1]
     with pytest.raises(UserError, match="--url: http"):
-        answer(replace(request, exporter="http://127.0.0.1:1"))
+        compared(history, exporter="http://127.0.0.1:1", **options)
 
 
 def test_changes_cut_a_range_into_runs(history: History) -> None:
@@ -111,7 +108,7 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "problem"),
+    ("options", "problem"),
     [
         ({"before": "now-2m..now-1m", "after": "now-60s..now"}, "no data of"),
         ({"before": "1000000000..1000001000", "after": "1000002000..1000003000"}, "no data of"),
@@ -130,17 +127,14 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
             {"target": "ASE9", "before": "now-1h..now-40m", "after": "now-40m..now-20m"},
             'window before: Prometheus has no data of {instance="ASE9"} in it, only of instance ASE1',
         ),
-        (
-            {"prometheus": "http://127.0.0.1:1", "runs": "now-1h..now"},
-            "Prometheus at http://127.0.0.1:1: ",
-        ),
+        ({"prometheus": "http://127.0.0.1:1", "runs": "now-1h..now"}, "Prometheus at http://127.0.0.1:1: "),
     ],
 )
 def test_what_cannot_be_compared_is_one_clear_line(
-    history: History, request_: dict[str, object], problem: str
+    history: History, options: dict[str, object], problem: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        answer(Request(**{"prometheus": history.url, "target": "ASE1"} | request_))  # type: ignore[arg-type]
+        compared(history, **options)
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
 

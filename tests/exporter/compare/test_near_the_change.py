@@ -8,6 +8,7 @@ import pytest
 from tests.exporter.compare.recorded import Detected, Recorded, Work, stored
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, answer
 
 LENGTH, SETTLE = 240.0, 15.0
@@ -66,7 +67,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
     now = time.time() // 60 * 60 - 300
     with stored(tmp_path_factory.mktemp("lives"), *lives(now)) as url:
         yield lambda server, text, length=LENGTH: answer(
-            Request(url, server, change=text, length=length, settle=SETTLE, measures=MEASURES)
+            Prometheus(url), Request(server, change=text, length=length, settle=SETTLE, measures=MEASURES)
         )
 
 

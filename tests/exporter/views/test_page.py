@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from tests.browser import opened
 
 from ase_exporter.changes.change import Change, new_id
