@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
@@ -107,7 +107,10 @@ def advise(evidence: Evidence) -> Advice:
         cost = min(cost, _max_spinning(evidence) / spins)
     found = [_finding(spinlock, evidence, cost, spins) for spinlock in evidence.spinlocks]
     found.sort(key=lambda finding: -finding.engines)
-    findings = [_worth_its_price(finding, evidence) for finding in _together(found, evidence)]
+    findings = []
+    for finding in _together(found, evidence):
+        steps, cautions = _worthwhile(finding.steps, evidence)
+        findings.append(replace(finding, steps=steps, cautions=(*finding.cautions, *cautions)))
     hot_cache = any(f.steps and f.spinlock.spinlock_class == "data_cache" for f in findings)
     features = [each for each in remedies().features if evidence.version >= parse_version(each.since)]
     return Advice(
@@ -150,9 +153,7 @@ def _eased(
 ) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
     """What to do, and what is not worth its price."""
     fitting = (each for each in remedies().causes.get(finding.name, ()) if each.applies(diagnosis.measures))
-    steps = filter(None, (cause_step(remedy, finding, evidence) for remedy in fitting))
-    little = finding.share is not None and finding.share < MIN_SHARE
-    return _worthwhile(steps, evidence, lambda step: step.ceiling if little else "")
+    return _worthwhile(filter(None, (cause_step(each, finding, evidence) for each in fitting)), evidence)
 
 
 def _finding(spinlock: SpinlockRates, evidence: Evidence, cost: float, spins: float) -> SpinlockFinding:
@@ -197,47 +198,33 @@ def _together(findings: Sequence[SpinlockFinding], evidence: Evidence) -> list[S
     return [merged.get(each.spinlock.name, each) for each in findings]
 
 
-def _worth_its_price(finding: SpinlockFinding, evidence: Evidence) -> SpinlockFinding:
-    """The finding without steps that are not worth it, each of which becomes a caution."""
-
-    def little(step: AdviceStep) -> str:
-        enough = step.engines >= max(MIN_ENGINES, MIN_SHARE * evidence.engines)
-        return "" if enough else f"about {step.engines:.2f} of {evidence.engines} engines spin on it"
-
-    steps, cautions = _worthwhile(finding.steps, evidence, little)
-    return replace(finding, steps=steps, cautions=(*finding.cautions, *cautions))
-
-
-def _is_so_already(step: AdviceStep, evidence: Evidence) -> bool:
-    """Whether all that a step does is to set options to the values that they have."""
-    found = [_SET.fullmatch(statement) for statement in step.statements]
-    return all(each and evidence.options.get(each[1]) == int(each[2]) for each in found)
-
-
 def _worthwhile(
-    steps: Iterable[AdviceStep], evidence: Evidence, little: Callable[[AdviceStep], str]
+    steps: Iterable[AdviceStep], evidence: Evidence
 ) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
-    """What to do, and what is not worth its price. little: what a step eases, if that is too little, else ''."""
-    kept, cautions = [], []
-    for step in steps:
-        why_not = "it is set" if _is_so_already(step, evidence) else _too_large(step, evidence)
-        if step.downtime and (eased := little(step)):
-            why_not = why_not or f"{eased}: too little for a restart or single-user mode"
-        if why_not:
-            cautions.append(f"not advised: {step.statements[0]}: {why_not}")
-        else:
-            kept.append(step)
-    return tuple(kept), tuple(cautions)
+    """What to do, and what is not worth its price."""
+    judged = [(step, _why_not(step, evidence)) for step in steps]
+    cautions = (f"not advised: {step.statements[0]}: {why}" for step, why in judged if why)
+    return tuple(step for step, why in judged if not why), tuple(cautions)
 
 
-def _too_large(step: AdviceStep, evidence: Evidence) -> str:
-    """Why there is no memory for a step, or ''."""
+def _why_not(step: AdviceStep, evidence: Evidence) -> str:
+    """Why a step is not worth its price, or ''."""
+    options = [_SET.fullmatch(statement) for statement in step.statements]
+    if all(each and evidence.options.get(each[1]) == int(each[2]) for each in options):
+        return "it is set"
     free = evidence.free_bytes
     if free is None and step.memory >= _NOTICED_BYTES:
         return f"it needs {size(step.memory)}, and how much is free below max memory is not known"
     if free is not None and step.memory > free:
         return f"it needs {size(step.memory)}, and {size(free)} are free below max memory"
-    return ""
+    if not step.downtime:
+        return ""
+    if step.engines:
+        eased = f"about {step.engines:.2f} of {evidence.engines} engines spin on it"
+        little = step.engines < max(MIN_ENGINES, MIN_SHARE * evidence.engines)
+    else:
+        eased, little = step.ceiling, step.share is not None and step.share < MIN_SHARE
+    return f"{eased}: too little for a restart or single-user mode" if little else ""
 
 
 def _step(spinlock: SpinlockRates, remedy: Remedy, evidence: Evidence) -> tuple[str, AdviceStep | None]:

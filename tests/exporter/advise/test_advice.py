@@ -389,7 +389,7 @@ def test_what_engines_keep_of_the_procedure_cache_is_put_right_before_it_is_rais
 def test_an_option_that_has_the_value_is_not_set_again(value: int | None) -> None:
     options = {} if value is None else {"enable literal autoparam": value}
     step = AdviceStep(("exec sp_configure 'enable literal autoparam', 1",), "")
-    kept, cautions = _worthwhile([step], evidence(options=options), lambda _: "")
+    kept, cautions = _worthwhile([step], evidence(options=options))
     assert (kept, bool(cautions)) == (((), True) if value == 1 else ((step,), False))
 
 
