@@ -23,14 +23,14 @@ _MIN_SLACK, _SLACK = 5.0, 0.25
 
 def check_arithmetic(report: Report) -> None:
     """Note the figures that do not fit the others."""
-    for measure, step, what in ((PER_SEC, 0.001, "seconds"), (PER_XACT, 1.0, "transactions")):
+    for measure, what in ((PER_SEC, "seconds"), (PER_XACT, "transactions")):
         pairs = [
             (row, count, rate)
             for section in report.sections
             for row in section.rows
             if (count := row.get(COUNT)) is not None and (rate := row.get(measure)) is not None
         ]
-        low, high = _divisor([(count, rate) for _, count, rate in pairs], step)
+        low, high = _divisor([(count, rate) for _, count, rate in pairs])
         if measure == PER_SEC:
             _check_interval(report, low, high)
         for row, count, rate in pairs if low else ():
@@ -74,22 +74,10 @@ def _name(row: ReportRow) -> str:
     return " / ".join((*row.path, row.label))
 
 
-def _divisor(pairs: Sequence[tuple[float, float]], step: float) -> tuple[float, float]:
-    """The range of the multiple of a step that divides the most counts into their rates; zeros without any."""
-    ends: list[tuple[float, int]] = []
-    for count, rate in pairs:
-        if count * rate <= 0:
-            continue
-        slack = _ROUNDED + abs(rate) * 1e-9
-        low = math.ceil(abs(count) / (abs(rate) + slack) / step) * step
-        high = math.floor(abs(count) / (abs(rate) - slack) / step) * step if abs(rate) > slack else math.inf
-        if low <= high:
-            ends += [(low, -1), (high, 1)]
-    ends.sort()
-    depth = best = 0
-    low = high = 0.0
-    for at, (value, change) in enumerate(ends):
-        depth -= change
-        if depth > best:
-            best, low, high = depth, value, ends[at + 1][0]
-    return (low, high) if best > 1 or len(ends) == 2 else (0.0, 0.0)
+def _divisor(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """What counts are divided by to get their rates, by the highest rate, whose rounding matters least; else zeros."""
+    rate, count = max(
+        ((abs(rate), abs(count)) for count, rate in pairs if count * rate > 0), default=(0.0, 0.0)
+    )
+    slack = _ROUNDED + rate * 1e-9
+    return (count / (rate + slack), count / (rate - slack)) if rate > slack else (0.0, 0.0)

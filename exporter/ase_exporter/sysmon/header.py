@@ -27,7 +27,8 @@ _ALWAYS = (
 _MODES = ("No Clear", "Reset Counters")
 _KEYS = ("Server Version", "Server Name", "Sample Interval", "Sample Mode", *_TIMES)
 _ENTRY = re.compile(r"(?P<key>[A-Z][\w/ ]{1,40}?) *: *(?P<value>.*)")
-_INSTANCE = re.compile(r"Instance(?: Name| ID)? *: *(?P<name>[^ ].*)")
+# The instance whose sections follow, where a cluster names one.
+INSTANCE = re.compile(r"Instance(?: Name| ID)? *: *(?P<name>[^ ].*)")
 # A version goes on below a line of that width; blanks may have been lost from it.
 _WRAPPED_AT, _WRAPPED_FROM = 56, 54
 _CLOCK = re.compile(r"(\d{2,4}):(\d{2}):(\d{2})")
@@ -37,9 +38,9 @@ _FORMS = (
     *("%b %d, %Y %H:%M:%S", "%b %d, %Y"),
     *("%b %d %Y %I:%M%p", "%b %d %Y %I:%M:%S%p", "%b %d %Y %I:%M:%S:%f%p", "%b %d %Y %I:%M:%S.%f%p"),
 )
-_RETURN_STATUS = re.compile(r"\(return status = (-?\d{1,10})\)")
-# The number of rows in any language.
-_CLIENT = re.compile(r"\(\d+ [^\d()]+\)|DBCC execution completed\..*|\d{1,4}> .*")
+RETURN_STATUS = re.compile(r"\(return status = (-?\d{1,10})\)")
+# Lines of isql, which counts rows in any language, and of dbcc.
+CLIENT = re.compile(r"\(\d+ [^\d()]+\)|DBCC execution completed\..*|\d{1,4}> .*")
 _MESSAGE = re.compile(
     r"Msg (?P<number>\d{1,9}), Level (?P<level>\d{1,3}), State \d{1,9}:?(?:, (?P<origin>.*))?"
 )
@@ -116,23 +117,6 @@ class HeaderReader:
         return None
 
 
-def instance_of(line: ReportLine) -> str:
-    """The instance whose sections follow, where a cluster names one; '' elsewhere."""
-    match = _INSTANCE.fullmatch(line.text.strip())
-    return match["name"] if match else ""
-
-
-def return_status(line: ReportLine) -> int | None:
-    """The procedure's return status, where this line gives it."""
-    match = _RETURN_STATUS.fullmatch(line.text.strip())
-    return int(match[1]) if match else None
-
-
-def is_of_client(line: ReportLine) -> bool:
-    """A line of isql or of dbcc, not of the report."""
-    return bool(_CLIENT.fullmatch(line.text.strip()))
-
-
 def server_message(lines: Sequence[ReportLine], at: int) -> tuple[ServerMessage, int] | None:
     """The error that starts at this line as isql prints it, and the position after it; None where there is none."""
     match = _MESSAGE.fullmatch(lines[at].text)
@@ -145,7 +129,7 @@ def server_message(lines: Sequence[ReportLine], at: int) -> tuple[ServerMessage,
         position += 1
     text = ""
     below = lines[position].text if position < len(lines) else ""
-    if below.strip(" -=") and not _RETURN_STATUS.fullmatch(below) and not _MESSAGE.fullmatch(below):
+    if below.strip(" -=") and not RETURN_STATUS.fullmatch(below) and not _MESSAGE.fullmatch(below):
         text = lines[position].text.strip()
         position += 1
     procedure = next((name["name"] for origin in origins if (name := _PROCEDURE.search(origin))), "")

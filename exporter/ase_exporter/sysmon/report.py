@@ -14,7 +14,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.sysmon.arithmetic import check_arithmetic
 from ase_exporter.sysmon.coverage import UNKNOWN_RELEASE, missing_parts
 from ase_exporter.sysmon.grammar import grammar, release
-from ase_exporter.sysmon.header import HeaderReader, instance_of, is_of_client, return_status, server_message
+from ase_exporter.sysmon.header import CLIENT, INSTANCE, RETURN_STATUS, HeaderReader, server_message
 from ase_exporter.sysmon.lines import ReportLine, numbered, open_lines
 from ase_exporter.sysmon.rows import RowReader
 from ase_exporter.sysmon.structure import Remark, Report
@@ -122,14 +122,14 @@ class _Reader:
     def _step(self, position: int) -> int:
         """Read the line at a position; the position after it."""
         line, report = self._lines[position], self._report
-        status = return_status(line)
-        if status is not None:
-            report.return_status = status
+        text = line.text.strip()
+        if status := RETURN_STATUS.fullmatch(text):
+            report.return_status = int(status[1])
         elif report.ended:
             # What follows a report is not part of it.
             if grammar().section_of(line.text):
                 report.unread.append(Remark(line.number, f"after the end of the report: {line.bare}"))
-        elif is_of_client(line):
+        elif CLIENT.fullmatch(text):
             pass
         elif message := server_message(self._lines, position):
             report.messages.append(message[0])
@@ -138,8 +138,8 @@ class _Reader:
             report.ended = True
         elif line.is_rule:
             self._rows.take_rule()
-        elif instance := instance_of(line):
-            self._rows.instance, self._in_header = instance, False
+        elif instance := INSTANCE.fullmatch(text):
+            self._rows.instance, self._in_header = instance["name"], False
         elif self._in_header and not grammar().section_of(line.text):
             if not self._header.take(line):
                 report.unread.append(Remark(line.number, f"no known line of the header: {line.bare}"))
