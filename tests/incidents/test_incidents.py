@@ -10,13 +10,13 @@ from ase_exporter.diagnosis.catalogue import threshold
 KINDS, MIXED = 24, 6
 REACHED, REACHED_ELSEWHERE = 88, 80
 ELSEWHERE = [Site(seed=2), Site(engines=4), Site(engines=32), Site(engines=128)]
-# Of every build: incidents of each way to be made, with all points.
+# Of every build: incidents of each way to be made, on a small server, with all points.
 SAMPLE = ("data_cache_spinlock", "log_semaphore", "tempdb_catalogue", "blocking")
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_of_incidents_is_understood(name: str) -> None:
-    found = score(incidents()[name], USUAL)
+    found = score(incidents()[name], Site(engines=4))
     assert found.points == POINTS and not found.all_clears, found
 
 

@@ -8,7 +8,7 @@ mode; an exclusive table lock; pages in memory are cleared) and sp_cacheconfig; 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
 from ase_exporter.advise.remedies import AdviceStep, PartitionLimits, remedies
@@ -43,30 +43,28 @@ def separate_hot_tables(cache: DataCache, evidence: Evidence, limits: PartitionL
     others = {other.name for other in evidence.caches}
     system = [o for o in allowed if o.is_system]
     if system and sum(o.reads for o in system) >= SYSTEM_SHARE * total and SYSTEM_CACHE not in others:
-        placed = _Placement(SYSTEM_CACHE, system, cache, total, evidence, limits)
+        placed = _Placement(system, cache, total, evidence, limits)
         bind = (line for name, tables in _by_database(system) for line in _bind_system(name, tables))
         why = "system tables relink pages that user tables need"
-        return placed.step(bind, why, [remedies().single_user_warning], []) if placed.helps else None
+        return placed.step(SYSTEM_CACHE, bind, why, first=remedies().single_user_warning)
     users = [o for o in allowed if not o.is_system]
     known = sorted((o for o in users if o.owner), key=lambda o: -o.reads)
-    empty = _Placement(KEY_CACHE, (), cache, total, evidence, limits)
-    placed = min(_choices(known[:MAX_BOUND], empty), key=lambda choice: choice.busier, default=empty)
-    if KEY_CACHE in others or not placed.helps:
+    if not known or KEY_CACHE in others:
         return None
+    placed = min(_choices(known[:MAX_BOUND], cache, total, evidence, limits), key=lambda each: each.busier)
     bind = (
         line
         for name, tables in _by_database(placed.tables)
         for line in (f"use {sql_identifier(name)}", *_bind(KEY_CACHE, tables))
     )
     why = "of the tables that are read most, those that divide the reads best"
-    return placed.step(bind, why, [], _left_out(len(users) - len(known)))
+    return placed.step(KEY_CACHE, bind, why, last=_left_out(len(users) - len(known)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Placement:
     """Tables in a cache of their own, beside the one that they are in now, of which `total` is read per second."""
 
-    name: str
     tables: Sequence[CachedObject]
     source: DataCache
     total: float
@@ -86,18 +84,6 @@ class _Placement:
         return max(MIN_CACHE_MB, math.ceil(max(wanted, least) / 2**20))
 
     @property
-    def strategy(self) -> str:
-        """Relaxed LRU where all pages stay in memory: it does not relink, and evicts the wrong pages else."""
-        whole = sum(o.size_bytes or math.inf for o in self.tables)
-        return "relaxed" if whole <= self.megabytes * 2**20 else "strict"
-
-    @property
-    def fits(self) -> bool:
-        """Whether that much memory is free. Where that is not known, the step is left out for that reason."""
-        free = self.evidence.free_bytes
-        return free is None or self.megabytes * 2**20 <= free
-
-    @property
     def share(self) -> float:
         """Its share of the reads of the source, 0-1."""
         return sum(o.reads for o in self.tables) / (self.total or 1.0)
@@ -107,36 +93,43 @@ class _Placement:
         """Reads of a partition in the busier of both caches afterwards, of those of one now."""
         return max(1 - self.share, self.share * self.source.partitions / self.partitions)
 
-    @property
-    def helps(self) -> bool:
-        """Whether any partition is read less; not where all reads only move."""
-        return self.busier < 1
-
-    @property
-    def why(self) -> str:
+    def step(
+        self, name: str, bind: Iterable[str], why: str, *, first: str = "", last: str = ""
+    ) -> AdviceStep | None:
+        """The step, unless all reads only move. first, last: warnings before and after those of all bindings."""
+        if self.busier >= 1:
+            return None
+        # Where all pages stay in memory, relaxed LRU does not relink; else it evicts the wrong ones.
+        whole = sum(o.size_bytes or math.inf for o in self.tables)
+        strategy = "relaxed" if whole <= self.megabytes * 2**20 else "strict"
+        options = f"'{self.megabytes}M', 'mixed', '{strategy}', 'cache_partition={self.partitions}'"
         free = self.evidence.free_bytes
-        return (
-            f"{self.share:.0%} of the reads of {self.source.name} go to them, {self.strategy} LRU."
+        reason = (
+            f"{why}: {self.share:.0%} of the reads of {self.source.name} go to them, {strategy} LRU."
             f" {self.megabytes:,} MB is what they hold in memory now and a quarter more, at most all of them (at"
             f" least {MIN_CACHE_MB} MB, and {self.limits.pool_pages} pages in each of {self.partitions} partitions)."
             + ("" if free is None else f" Free below max memory: {free / 2**20:,.0f} MB")
         )
-
-    def step(self, bind: Iterable[str], why: str, first: Iterable[str], last: Iterable[str]) -> AdviceStep:
-        """The step. first, last: warnings before and after those that hold for all bindings."""
-        size = f"'{self.megabytes}M', 'mixed', '{self.strategy}', 'cache_partition={self.partitions}'"
-        statements = (f"exec sp_cacheconfig '{self.name}', {size}", *bind, "use master")
-        warnings = (*first, *remedies().binding_warnings, *last)
+        statements = (f"exec sp_cacheconfig '{name}', {options}", *bind, "use master")
+        warnings = tuple(filter(None, (first, *remedies().binding_warnings, last)))
         memory = self.megabytes * 2.0**20
-        return AdviceStep(statements, f"{why}: {self.why}", memory=memory, locks=True, warnings=warnings)
+        return AdviceStep(statements, reason, memory=memory, locks=True, warnings=warnings)
 
 
-def _choices(tables: Sequence[CachedObject], placed: _Placement) -> Iterator[_Placement]:
-    """The table that is read most, then with each further one for which memory is free."""
+def _choices(
+    tables: Sequence[CachedObject],
+    cache: DataCache,
+    total: float,
+    evidence: Evidence,
+    limits: PartitionLimits,
+) -> Iterator[_Placement]:
+    """The table that is read most, then with each further one for which memory is free, if that is known."""
+    free = math.inf if evidence.free_bytes is None else evidence.free_bytes
+    kept: list[CachedObject] = []
     for each in tables:
-        more = replace(placed, tables=(*placed.tables, each))
-        if more.fits or not placed.tables:
-            placed = more
+        placed = _Placement([*kept, each], cache, total, evidence, limits)
+        if not kept or placed.megabytes * 2**20 <= free:
+            kept.append(each)
             yield placed
 
 
@@ -158,10 +151,9 @@ def _is_excluded(table: CachedObject, evidence: Evidence) -> bool:
     )
 
 
-def _left_out(unknown: int) -> Iterator[str]:
-    if unknown:
-        tables, whose = ("table", "its") if unknown == 1 else ("tables", "their")
-        yield f"{unknown} {tables} left out: {whose} owner is not known"
+def _left_out(unknown: int) -> str:
+    tables, whose = ("table", "its") if unknown == 1 else ("tables", "their")
+    return f"{unknown} {tables} left out: {whose} owner is not known" if unknown else ""
 
 
 def _by_database(objects: Iterable[CachedObject]) -> list[tuple[str, list[CachedObject]]]:
