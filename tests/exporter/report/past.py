@@ -14,12 +14,11 @@ from ase_exporter.rules.intervals import rule_files
 
 # What a report reads of the recorded series.
 RECORDED = (
-    '{__name__=~"ALERTS|ase:(cpu_busy:ratio_rate1m|cpu_spinning:ratio_rate1m|cpu_units:rate1m'
-    "|diagnosis_(finding|first):rank|diagnosis_account:seconds_rate1m|engine_cpu:rate1m|transactions:rate1m|free:ratio|full:seconds_forecast|spinlock_(top_)?(grabs|spins|waits):rate1m)"
-    '"}'
+    '{__name__=~"ALERTS|ase:(cpu_busy:ratio_rate1m|cpu_spinning:ratio_rate1m|cpu_units:rate1m|transactions:rate1m'
+    '|free:ratio|full:seconds_forecast|spinlock_(grabs|spins|waits):rate1m)"}'
 )
-# Files of rules on what the stories do not have.
-UNUSED = frozenset({"dashboards", "devices", "host", "logs"})
+# Files of rules on what the stories have.
+RULES = frozenset({"changes", "cpu", "diagnosis", "forecast", "space", "spinlocks"})
 Evaluations = Mapping[int, Iterable[EvaluatedSample]]
 
 
@@ -27,7 +26,7 @@ def evaluations(recording: Recording, folder: Path) -> Evaluations:
     """What the rules recorded, and the alerts, by second of the recording. folder: for files."""
     rules = []
     for name, text in rule_files(recording.interval).items():
-        if name.partition(".")[0] not in UNUSED:
+        if name.partition(".")[0] in RULES:
             (folder / name).write_text(text, encoding="utf-8")
             rules.append(folder / name)
     every = recording.interval
