@@ -75,26 +75,17 @@ def judge(
     """
     relevant = [mark for mark in marks if mark.kind not in HARMLESS_KINDS]
     groups = groups_of_changes(relevant, _AUTOMATIC.settle)
-    skipped = [
-        Effect(tuple(group), None, f"only the last {MAX_JUDGED} are judged") for group in groups[:-MAX_JUDGED]
-    ]
-    return skipped + [_effect(server, selector, group, marks, now, scrape) for group in groups[-MAX_JUDGED:]]
-
-
-def _effect(
-    server: Prometheus,
-    selector: str,
-    group: Sequence[Change],
-    marks: Sequence[Change],
-    now: float,
-    scrape: float,
-) -> Effect:
-    try:
-        length = max(_AUTOMATIC.length, SCRAPES * scrape)
-        near, spans = windows_around(
-            server, selector, group[-1], marks, now, length=length, settle=_AUTOMATIC.settle
-        )
-        comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=near)
-    except UserError as error:
-        return Effect(tuple(group), None, str(error))
-    return Effect(tuple(group), comparison)
+    length = max(_AUTOMATIC.length, SCRAPES * scrape)
+    found = []
+    for later, group in zip(reversed(range(len(groups))), groups, strict=True):
+        comparison, reason = None, f"only the last {MAX_JUDGED} are judged"
+        if later < MAX_JUDGED:
+            try:
+                near, spans = windows_around(
+                    server, selector, group[-1], marks, now, length=length, settle=_AUTOMATIC.settle
+                )
+                comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=near)
+            except UserError as error:
+                reason = str(error)
+        found.append(Effect(tuple(group), comparison, reason))
+    return found

@@ -7,14 +7,14 @@ there, or more than one of it); not (when other rows are not there).
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, grammar, has_names, place, release
+from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, Place, grammar, has_names, place, release
 from ase_exporter.sysmon.structure import COUNT, Report, ReportRow, ReportSection
 
 _PROCEDURE = "sp_sysmon_"
@@ -26,15 +26,13 @@ _BUCKET = re.compile(r"(?P<pool>.*) (?P<size>\d+)")
 _BUCKET_STEP = 32
 _MIN_BUCKETS = 3
 _PACK = re.compile(r"\bSP(\d+)")
-# Sub-headings and label of a row in the grammar.
-Term = tuple[Names, str]
 
 
 class _Rows:
     """The rows of one section by their place in the grammar, and its blocks."""
 
     def __init__(self, section: ReportSection) -> None:
-        self.by_place: defaultdict[Term, list[ReportRow]] = defaultdict(list)
+        self.by_place: defaultdict[Place, list[ReportRow]] = defaultdict(list)
         self.blocks: defaultdict[Names, dict[Names, None]] = defaultdict(dict)
         for row in section.rows:
             path, label = place(section.name, row.path, row.label)
@@ -42,11 +40,11 @@ class _Rows:
             for depth in range(len(path) + 1):
                 self.blocks[path[:depth]][row.path[:depth]] = None
 
-    def of(self, pattern: Names, path: Names, wanted: Sequence[Term]) -> Iterator[ReportRow]:
-        """The rows at these places below the same names as a path, as far as the places share its pattern."""
-        for term, label in wanted:
+    def of(self, known: KnownRow, path: Names) -> Iterator[ReportRow]:
+        """The rows that a row's need is about, below the same names as a path, as far as their places share its own."""
+        for term, label in known.wanted:
             shared = 0
-            while shared < min(len(path), len(term)) and pattern[shared] == term[shared]:
+            while shared < min(len(path), len(term)) and known.path[shared] == term[shared]:
                 shared += 1
             yield from (row for row in self.by_place[term, label] if row.path[:shared] == path[:shared])
 
@@ -58,7 +56,8 @@ def missing_parts(report: Report, only: str = "") -> Iterator[str]:
         yield f"a list of what release {version} prints: whether the report is complete is not known"
     yield from _missing_sections(report, version, only)
     for section in report.sections:
-        yield from _missing_rows(section, version, report.header.version)
+        if version != UNKNOWN_RELEASE:
+            yield from _missing_rows(section, version, report.header.version)
         if section.name == BUCKETS:
             yield from _missing_buckets(section)
     yield from _missing_names(report)
@@ -85,27 +84,30 @@ def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
 
 def _missing_rows(section: ReportSection, version: str, banner: str) -> Iterator[str]:
     rows = _Rows(section)
-    for known, container, need, wanted in _needed(section.name, version):
+    for known in grammar().rows:
+        if known.section != section.name or not known.need or version not in known.releases:
+            continue
+        # The block that the row is one of.
+        named = max((at for at, part in enumerate(known.path, 1) if has_names(part)), default=0)
+        block = known.path if known.need == "block" else known.path[:named]
         there = [row.path for row in rows.by_place.get((known.path, known.label), ())]
-        for path in rows.blocks.get(known.path if need == "block" else container, ()):
+        for path in rows.blocks.get(block, ()):
             lacks = not any(other[: len(path)] == path for other in there)
-            if lacks and _is_due(rows, known, path, need, wanted, banner):
+            if lacks and _is_due(rows, known, path, banner):
                 yield f"row {' / '.join((section.name, *path, *known.path[len(path) :], known.label))}"
 
 
-def _is_due(
-    rows: _Rows, known: KnownRow, path: Names, need: str, wanted: tuple[Term, ...], banner: str
-) -> bool:
+def _is_due(rows: _Rows, known: KnownRow, path: Names, banner: str) -> bool:
     """Whether a row must be in a block."""
-    others = list(rows.of(known.path, path, wanted)) if wanted else []
-    match need:
+    others = list(rows.of(known, path))
+    match known.need:
         case "always" | "block":
             return True
         case "since":
             pack = _PACK.search(banner)
-            return bool(pack and int(pack[1]) >= int(wanted[0][1]))
+            return bool(pack and int(pack[1]) >= int(known.wanted[0][1]))
         case "in":
-            return path[-1] == wanted[0][1]
+            return path[-1] == known.wanted[0][1]
         case "if":
             return any((row.get(COUNT) or 0) > 0 for row in others)
         case "any":
@@ -114,24 +116,6 @@ def _is_due(
             return len(others) > 1
         case _:
             return not others
-
-
-@lru_cache(maxsize=256)
-def _needed(section: str, version: str) -> list[tuple[KnownRow, Names, str, tuple[Term, ...]]]:
-    """The rows that a section of a release must or may have: with the block that each is one of, and its need."""
-    found = []
-    for row in grammar().rows:
-        if row.section == section and row.need and version in row.releases and version != UNKNOWN_RELEASE:
-            named = [at for at, part in enumerate(row.path, 1) if has_names(part)]
-            need, _, text = row.need.partition(" ")
-            found.append((row, row.path[: max(named, default=0)], need, _terms(text)))
-    return found
-
-
-def _terms(text: str) -> tuple[Term, ...]:
-    """Places joined by ' + ', each the sub-headings and the label of rows, joined by ' / '."""
-    places = [tuple(term.split(" / ")) for term in text.split(" + ")] if text else []
-    return tuple((parts[:-1], parts[-1]) for parts in places)
 
 
 @cache

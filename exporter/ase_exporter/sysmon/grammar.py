@@ -34,11 +34,16 @@ _TITLES = re.compile(
     r"|BucketSize +Allocs(?:/s +AllocsMissed/s| +Frees +Found empty))$"
 )
 Names = tuple[str, ...]
+# Sub-headings and label of a row.
+Place = tuple[Names, str]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRow:
-    """One row of the grammar; slots: the columns for which it prints something, figures or `n/a`."""
+    """One row of the grammar.
+
+    slots: the columns for which it prints something, figures or `n/a`. wanted: what its need is about, such as rows.
+    """
 
     section: str
     path: Names
@@ -48,6 +53,7 @@ class KnownRow:
     slots: tuple[str, ...]
     releases: frozenset[str]
     need: str
+    wanted: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ def grammar() -> Grammar:
     folder = Path(__file__).parent
     rows = []
     for row in shipped_rows(folder / "known_rows.csv"):
-        columns = tuple(row["columns"].split())
+        columns, places = tuple(row["columns"].split()), row["need"].partition(" ")[2].split(" + ")
         known = KnownRow(
             row["section"],
             tuple(part for part in row["path"].split(" / ") if part),
@@ -129,7 +135,9 @@ def grammar() -> Grammar:
             columns,
             STANDARD if set(columns) <= set(STANDARD) else columns,
             frozenset(row["releases"].split()),
-            row["need"],
+            row["need"].partition(" ")[0],
+            # Places joined by ' + ', each the sub-headings and the label of rows, joined by ' / '.
+            tuple((tuple(above), label) for *above, label in (each.split(" / ") for each in places if each)),
         )
         rows.append(known)
     return Grammar(rows, (folder / "known_texts.txt").read_text(encoding="utf-8").splitlines())
@@ -157,7 +165,7 @@ def release(version: str) -> str:
     )
 
 
-def place(section: str, path: Names, label: str) -> tuple[Names, str]:
+def place(section: str, path: Names, label: str) -> Place:
     """Path and label of a row as the grammar has them."""
     if section == BUCKETS:
         return path, "*"
