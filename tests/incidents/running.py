@@ -97,27 +97,21 @@ class Site:
 
 @dataclass(frozen=True)
 class Taken:
-    """The samples before a fault and of it. fault_at: when it began, monotonic.
-
-    spinning: the share of the CPU that spins in the simulator's model at the end.
-    """
+    """The samples before a fault and of it. spinning: the share of the CPU that spins in the model at the end."""
 
     before: Sequence[Sample]
     after: Sequence[Sample]
-    fault_at: float
     spinning: float
 
 
 def take(incident: Incident, site: Site) -> Taken:
     """The samples of an incident. The fault of a scenario begins a second before the first sample of it."""
-    number = BEFORE // INTERVAL
     if incident.scenario:
         scraped, spinning = _scraped(_scenario(incident, site), incident.seconds, site)
-        return Taken(scraped[:number], scraped[number:], scraped[number].monotonic - 1, spinning)
-    healthy, spinning = _healthy(site, incident.seconds)
-    scraped = list(_overlaid(incident, healthy, site))
-    before, after = scraped[:number], scraped[number:]
-    return Taken(before, after, before[-1].monotonic, spinning)
+    else:
+        healthy, spinning = _healthy(site, incident.seconds)
+        scraped = list(_overlaid(incident, healthy, site))
+    return Taken(scraped[: BEFORE // INTERVAL], scraped[BEFORE // INTERVAL :], spinning)
 
 
 def _scenario(incident: Incident, site: Site) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """What each view says of an incident, against its truth."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from tests.incidents.running import Incident, Site, Taken, incidents, take
+from tests.incidents.running import Incident, Site, incidents, take
 
 from ase_exporter.diagnosis.diagnose import (
     IDLE,
@@ -32,14 +32,13 @@ USUAL = Site()
 class Score:
     """What was said at the end.
 
-    state: what the diagnosis puts first, with a baseline; seconds: since the fault until it has said so for good, None
-    if it never does. all_clears: views that call the server well although it is not. spinning: share of the CPU, by the
-    model; measured: by the diagnosis, None if it is not known.
+    state: what the diagnosis puts first, with a baseline. right: whether that is the cause, and all else is found that
+    must be. all_clears: views that call the server well although it is not. spinning: share of the CPU, by the model;
+    measured: by the diagnosis, None if it is not known.
     """
 
     state: str
-    seconds: float | None
-    symptom: bool
+    right: bool
     named: bool
     remedy: bool
     all_clears: tuple[str, ...]
@@ -49,8 +48,8 @@ class Score:
     @property
     def points(self) -> int:
         """0 invisible, 1 symptom, 2 class of cause, 3 object as well, 4 remedy with its effect."""
-        if self.seconds is None:
-            return int(self.symptom)
+        if not self.right:
+            return int(self.state not in WELL)
         return 2 + self.named + (self.named and self.remedy)
 
 
@@ -70,25 +69,22 @@ def by_number(points: Mapping[str, int]) -> dict[int, int]:
 
 def score(incident: Incident, site: Site) -> Score:
     taken = take(incident, site)
-    recorded = [_recorded(each, incident) for each in taken.after]
-    baseline = baseline_of(diagnose(_recorded(taken.before[-1], incident)))
-    said = [diagnose(each, baseline) for each in recorded]
-    last, top, first = said[-1], frame(taken.after[-1]), incident.truth.first
-    seconds = _seconds_to([each.state in first and _found(each, incident) for each in said], taken)
-    found = next((each for each in last.findings if each.name in first), None)
+    baseline, last = baseline_of(diagnose(_recorded(taken.before[-1], incident))), taken.after[-1]
+    said, top, first = diagnose(_recorded(last, incident), baseline), frame(last), incident.truth.first
+    known = {each.name for each in said.findings} | {each.name for each in said.unknown}
+    found = next((each for each in said.findings if each.name in first), None)
     return Score(
-        state=last.state,
-        seconds=seconds,
-        symptom=last.state not in WELL,
-        named=_named(found, incident, taken.after[-1]),
-        remedy=_eased(found, incident, taken.after[-1], top),
+        state=said.state,
+        right=said.state in first and set(incident.truth.also) <= known,
+        named=_named(found, incident, last),
+        remedy=_eased(found, incident, top),
         all_clears=tuple(
             view
-            for view, each in (("diagnosis", last), ("top", top.diagnosis))
+            for view, each in (("diagnosis", said), ("top", top.diagnosis))
             if each.state in WELL and not WELL & set(first) and not _left_open(each, first)
         ),
         spinning=taken.spinning,
-        measured=last.measures["spinning_share"].value,
+        measured=said.measures["spinning_share"].value,
     )
 
 
@@ -97,21 +93,9 @@ def _recorded(sample: Sample, incident: Incident) -> Sample:
     return replace(sample, off=sample.off - {collector_of(each.metric) for each in incident.series})
 
 
-def _seconds_to(right: Sequence[bool], taken: Taken) -> float | None:
-    """Seconds since the fault until it was right for good."""
-    settled = (each.monotonic for number, each in enumerate(taken.after) if all(right[number:]))
-    at = next(settled, None)
-    return None if at is None else at - taken.fault_at
-
-
 def _left_open(said: Diagnosis, first: Collection[str]) -> bool:
     """Whether its sentence says that the past was not looked at, and nothing but that would show the cause."""
     return NOT_COMPARED in said.sentence and set(first) <= {each.name for each in said.unknown}
-
-
-def _found(said: Diagnosis, incident: Incident) -> bool:
-    known = {each.name for each in said.findings} | {each.name for each in said.unknown}
-    return set(incident.truth.also) <= known
 
 
 def _named(found: Finding | None, incident: Incident, sample: Sample) -> bool:
@@ -122,7 +106,7 @@ def _named(found: Finding | None, incident: Incident, sample: Sample) -> bool:
     return not about or bool(found and found.subject and re.search(about, found.subject.name))
 
 
-def _eased(found: Finding | None, incident: Incident, sample: Sample, top: Frame) -> bool:
+def _eased(found: Finding | None, incident: Incident, top: Frame) -> bool:
     if not incident.truth.remedy:
         return found is None
     if found is None:

@@ -40,7 +40,7 @@ def test_no_incident_is_called_well(site: Site) -> None:
 def test_mixed_incidents_are_understood() -> None:
     mixed = {name: scores()[name] for name, each in incidents().items() if each.number is None}
     assert len(mixed) == MIXED
-    assert {name: each.state for name, each in mixed.items() if each.seconds is None} == {}
+    assert {name: each.state for name, each in mixed.items() if not each.right} == {}
 
 
 @pytest.mark.slow
