@@ -43,7 +43,7 @@ _COUNT = "max(count_over_time(ase_up{%s}[%s]))"
 _ANSWERED = "max(sum_over_time(ase_up{%s}[%s]))"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SpinlockHistory:
     """One spinlock name. grabs, spins, waits: sums of samples of a rate by bin; only their ratios mean something."""
 
@@ -57,7 +57,7 @@ class SpinlockHistory:
         """Waits / grabs by bin, 0-1; NaN without data."""
         return self.waits / np.where(self.grabs > 0, self.grabs, np.nan)
 
-    def contention_in(self, bins: slice) -> float:
+    def contention_in(self, bins: NDArray[np.bool_]) -> float:
         """Waits / grabs over several bins, 0-1; NaN without data."""
         grabs = np.nansum(self.grabs[bins])
         return float(np.nansum(self.waits[bins]) / grabs) if grabs > 0 else float("nan")
@@ -174,14 +174,13 @@ def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) 
 def hours(history: ServerHistory, diagnosed: Iterable[FoundInSpan] = ()) -> list[Hour]:
     """The hours in which there are data, in order of time. diagnosed: what came first, by hour."""
     by_start = {round(each.start): each for each in diagnosed}
-    each = round(history.period.hour / history.period.step)
-    offset = round(history.period.first % history.period.hour / history.period.step)
+    length = history.period.hour
+    starts = history.period.starts // length * length
     found = []
-    for first in range(-offset, history.period.count, each):
-        bins = slice(max(first, 0), first + each)
+    for start in map(float, np.unique(starts)):
+        bins = starts == start
         if np.isfinite(history.busy[bins]).any():
-            hour = _hour(history, bins)
-            found.append(replace(hour, found=by_start.get(round(hour.start))))
+            found.append(_hour(history, start, bins, by_start.get(round(start))))
     return found
 
 
@@ -234,18 +233,19 @@ def _spinlocks(server: Prometheus, selector: str, period: Period) -> tuple[Spinl
     )
 
 
-def _hour(history: ServerHistory, bins: slice) -> Hour:
-    start, length = float(history.period.starts[bins][0]), history.period.hour
-    spun = {float(np.nansum(each.spins[bins])): each for each in history.spinlocks}
-    hottest = spun[max(spun)] if spun and max(spun) > 0 else None
+def _hour(history: ServerHistory, start: float, bins: NDArray[np.bool_], found: FoundInSpan | None) -> Hour:
+    """The hour that begins then. bins: whether each of them is in it."""
+    spun = {each: float(np.nansum(each.spins[bins])) for each in history.spinlocks}
+    hottest = max(spun, key=spun.__getitem__) if any(spun.values()) else None
     transactions, units = mean(history.transactions[bins]), mean(history.cpu_units[bins])
     return Hour(
-        start=start // length * length,
-        seconds=length,
+        start=start,
+        seconds=history.period.hour,
         busy=mean(history.busy[bins]),
         spinning=mean(history.spinning[bins]),
         transactions=transactions,
         per_cpu_unit=transactions / units if units > 0 else float("nan"),
         hottest=hottest.name if hottest else "",
         contention=hottest.contention_in(bins) if hottest else float("nan"),
+        found=found,
     )

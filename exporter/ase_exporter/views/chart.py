@@ -64,16 +64,18 @@ def time_chart(
     top = max((value for _, values in lines for value in values if math.isfinite(value)), default=0.0) or 1.0
     drawn: list[tuple[str, int]] = []
     bands: dict[int, list[_Point]] = {}
-    for place, (times, values) in enumerate(lines):
+    for place, line in enumerate(lines):
         name = f"{names[place]} " if names else ""
-        for is_known, run in groupby(range(len(times)), key=lambda at: math.isfinite(values[at])):
+        for is_known, run in groupby(zip(*line, strict=True), key=lambda each: math.isfinite(each[1])):
             if not is_known:
                 continue
             points = []
             for band, members in groupby(
-                run, key=lambda at: int(scale * (times[at] - start) * _BANDS / WIDTH)
+                run, key=lambda each: int(scale * (each[0] - start) * _BANDS / WIDTH)
             ):
-                points.append(_point(list(members), times, values, name, scale, start))
+                times, values = zip(*members, strict=True)
+                centre = fmean(scale * (at - start) for at in times)
+                points.append(_Point(centre, fmean(values), *_said(times, values, name)))
                 bands.setdefault(band, []).append(points[-1])
             places = [f"{each.place:.1f},{HEIGHT * (1 - max(each.value, 0.0) / top):.1f}" for each in points]
             # A line of one point is drawn as a dot.
@@ -104,18 +106,10 @@ def time_chart(
     )
 
 
-def _point(
-    members: Sequence[int],
-    times: Sequence[float],
-    values: Sequence[float],
-    name: str,
-    scale: float,
-    start: float,
-) -> _Point:
-    """The values of a line in one band, by their numbers."""
-    each = [values[at] for at in members]
-    when, text = moment(times[members[0]]), f"{name}{number(min(each), digits=6)}"
-    if len(members) > 1:
-        when += f" to {moment(times[members[-1]])[11:]}"
-        text += f" to {number(max(each), digits=6)}"
-    return _Point(fmean(scale * (times[at] - start) for at in members), fmean(each), when, text)
+def _said(times: Sequence[float], values: Sequence[float], name: str) -> tuple[str, str]:
+    """When the points of a band were, and their values."""
+    when, text = moment(times[0]), f"{name}{number(min(values), digits=6)}"
+    if len(times) > 1:
+        when += f" to {moment(times[-1])[11:]}"
+        text += f" to {number(max(values), digits=6)}"
+    return when, text
