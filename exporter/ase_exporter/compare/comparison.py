@@ -20,7 +20,7 @@ import numpy as np
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import Coverage, read_covered
 from ase_exporter.compare.measures import LOAD, Measure, measures
-from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, WindowDifference, compare
 from ase_exporter.compare.windows import Span, window_warnings
 from ase_exporter.errors import UserError
@@ -171,10 +171,11 @@ def read_window(
 
     Samples over a time that scrapes do not cover are left out.
     """
-    span = covered.span
+    # Without a label there is one row, without a name.
+    span, by = covered.span, measure.by or ""
 
     def at_end(query: str) -> dict[str, float]:
-        return {_name(measure, each.labels): each.value for each in prometheus.query(query, span.end)}
+        return {each.labels.get(by, ""): each.value for each in prometheus.query(query, span.end)}
 
     overall = at_end(measure.promql(selector, span.seconds))
     if ranking := measure.ranking(selector, span.seconds):
@@ -184,15 +185,11 @@ def read_window(
     found = {}
     # The first sample's range begins with the window, so that no sample includes time before it.
     for series in prometheus.over(measure.promql(selector, width), span.start + width, span.end, step):
-        name = _name(measure, series.labels)
+        name = series.labels.get(by, "")
         sound = np.isfinite(series.values) & covered.covers(series.times, width)
         if name in overall:
             found[name] = WindowSamples(series.times[sound], series.values[sound], overall[name])
     return found
-
-
-def _name(measure: Measure, labels: Labels) -> str:
-    return labels.get(measure.by, "") if measure.by else ""
 
 
 def _row(
@@ -205,13 +202,15 @@ def _row(
     def difference(before: WindowSamples | None, after: WindowSamples | None) -> WindowDifference | None:
         if before is None or after is None or min(len(before.values), len(after.values)) < MIN_SAMPLES:
             return None
-        unknown = before.overall is None or after.overall is None
+        figures = None
+        if before.overall is not None and after.overall is not None:
+            figures = before.overall, after.overall
         return compare(
             before.values,
             after.values,
             good=measure.good,
             min_difference=measure.min_difference,
-            figures=None if unknown else (before.overall or 0.0, after.overall or 0.0),
+            figures=figures,
         )
 
     first, *later = windows

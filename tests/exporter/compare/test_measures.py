@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.compare.conftest import prometheus_with, typed
-from tests.needs import needs_prometheus
 
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
@@ -65,8 +64,6 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
         yield found, end
 
 
-@pytest.mark.e2e
-@needs_prometheus
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
@@ -95,8 +92,6 @@ def test_measures_are_what_was_counted(
     assert sorted(each.value for each in found) == pytest.approx(sorted(expected))
 
 
-@pytest.mark.e2e
-@needs_prometheus
 def test_a_report_tells_the_waits_of_sessions_with_work(past: tuple[Prometheus, float]) -> None:
     prometheus, end = past
     found = ProfileReader(prometheus, SELECTOR, Span("of it", end - 600, end), 15).table("waits").rows

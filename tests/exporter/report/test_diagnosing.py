@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 from tests.exporter.compare.conftest import prometheus_with, typed
-from tests.needs import needs_prometheus
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.report.diagnosing import found_by_span
@@ -27,8 +26,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
-@pytest.mark.e2e
-@needs_prometheus
 @pytest.mark.parametrize(
     ("minutes", "expected"),
     [
