@@ -77,15 +77,6 @@ def test_interfaces_come_before_freetds(tmp_path: Path) -> None:
         find_server("C", environment)
 
 
-@pytest.mark.parametrize(
-    "line", ["query tcp ether ase1", "query tcp ether ase1 port", "query tcp ether ase1 0"]
-)
-def test_an_entry_without_a_port_is_an_error(tmp_path: Path, line: str) -> None:
-    (tmp_path / ".interfaces").write_text(f"A\n\t{line}\nB\n")
-    with pytest.raises(UserError, match=r"\.interfaces: line 2: A: expected a host and a port"):
-        find_server("A", {"HOME": str(tmp_path)})
-
-
 ONE = [("127.0.0.1", 5100)]
 ENTRIES = {
     "tcp": ("A\n\tquery tcp ether 127.0.0.1 5100", ONE),
@@ -188,6 +179,9 @@ def test_of_several_query_lines_the_first_that_answers_is_taken(tmp_path: Path) 
         ("A\n\tquery tli tcp\n", r"line 2: A: expected .*, or a TLI address of IPv4"),
         ("A\n\tquery decnet ether h 200\n", r"line 2: A: expected a host and a port"),
         ("A\n\tquery tcp ether h 70000\n", r"line 2: A: expected a host and a port"),
+        ("A\n\tquery tcp ether h\nB\n", r"line 2: A: expected a host and a port"),
+        ("A\n\tquery tcp ether h 0\n", r"line 2: A: expected a host and a port"),
+        ("A\n\tquery tcp ether h port\n", r"line 2: A: expected a host and a port"),
         ("[A]\nquery=TCP,h\n", r"line 2: A: expected a host and a port"),
         ("[A]\nhost = h\ntds version = 5.0\n", r"line 2: A: expected a host and a port"),
         ("[A]\nhost = h\nport = asedb\n", r"line 2: A: expected a host and a port"),

@@ -18,9 +18,27 @@ from ase_exporter.config import Config, yaml_files
 from ase_exporter.config.web import WebSettings
 from ase_exporter.errors import UserError
 
-FORMS = {"exporter": Config, "web": WebSettings}
 MISTAKES = load_yaml(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
-CASES = [(FORMS[form], each["text"], each["expected"]) for form, cases in MISTAKES.items() for each in cases]
+TARGETS = "targets:\n  - {name: T, host: 127.0.0.1}\nauth:"
+GOOD = """\
+auth:
+  default: {user: probe, password_file: /run/secrets/ase}
+targets:
+  - name: PROD1
+    host: db1.example
+    labels: {team: billing}
+scrape: {timeout: 8s, margin: 250ms}
+"""
+CASES = [
+    *(
+        (Config, f"{TARGETS}\n  default:\n    user: a\n    password:{text}\n", said)
+        for text, *said in MISTAKES["password"]
+    ),
+    *((Config, f"{TARGETS} {text}", said) for text, *said in MISTAKES["auth"]),
+    *((Config, GOOD.replace(old, new), said) for old, new, *said in MISTAKES["change"]),
+    *((Config, text, said) for text, *said in MISTAKES["exporter"]),
+    *((WebSettings, text, said) for text, *said in MISTAKES["web"]),
+]
 NESTED = (Config, "[" * 1500 + "PW", ["file.yml:1: ", "nested too deeply"])
 PATTERNS = [
     (

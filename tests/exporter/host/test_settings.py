@@ -91,11 +91,6 @@ def test_every_number_of_pages_covers_ase_and_fits_into_the_memory(
         assert not found or swept.memory <= memory
 
 
-def test_every_host_has_its_place_in_the_sweep() -> None:
-    assert len({case["name"] for case in HOSTS}) == len(HOSTS) >= 20
-    assert sum("nothing" not in case for case in HOSTS) >= 15
-
-
 def judged(name: str) -> HostState:
     folder = SHARED / "judges" / "field" / name
     return read_host(str(folder / "proc"), str(folder / "sys"), ())
