@@ -90,18 +90,8 @@ class _Place:
     dropped: int = 0
 
 
-_settings: tuple[Format, Level] = ("text", "warning")
-
-
-def settings() -> tuple[Format, Level]:
-    """The arguments of the last `configure`, to be passed on to child processes."""
-    return _settings
-
-
 def configure(log_format: Format, level: Level) -> None:
     """Set up the root logger."""
-    global _settings
-    _settings = (log_format, level)
     handler = logging.StreamHandler()
     text = _Utc("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     handler.addFilter(RepeatFilter())

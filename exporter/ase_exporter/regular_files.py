@@ -57,20 +57,14 @@ def decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def write_bytes(path: Path, content: bytes, mode: int = 0o640, *, sync: bool = False) -> None:
-    """Replace a file of ours as a whole, by way of `*.new`. Raises OSError, also if that is a link or a FIFO.
-
-    sync: it also survives a power cut.
-    """
+def write_bytes(path: Path, content: bytes, mode: int = 0o640) -> None:
+    """Replace a file of ours as a whole, by way of `*.new`. Raises OSError, also if that is a link or a FIFO."""
     new = path.with_suffix(".new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     # A disk may hang.
     with TURN.given_up():
         with os.fdopen(os.open(new, flags, mode), "wb") as file:
             file.write(content)
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
         new.replace(path)
 
 
