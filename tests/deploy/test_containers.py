@@ -1,6 +1,6 @@
 """docker-compose.yml run for real, where there is an engine; left out, saying so, where there is none.
 
-An engine that can pull no image takes the stand-ins that stand_ins/make.sh makes: the run says which they were.
+An engine that can pull no image takes the stand-ins that stand_ins/make.sh makes.
 """
 
 import json
@@ -70,16 +70,6 @@ def asked(path: str, store: str = f"{ADDRESS}:9090") -> Any:
         return client.get(f"http://{store}/api/v1/{path}").json()["data"]
 
 
-def told(services: dict[str, dict[str, Any]]) -> None:
-    """Print which images are what they say, and which stand in for them."""
-    for image in sorted({service["image"] for service in services.values() if "/" in service["image"]}):
-        found = docker("image", "inspect", "--format={{.RepoDigests}}", image).stdout.strip()
-        print(
-            f"\n{image}: {'none' if not found else 'stand-in, made here' if found == '[]' else 'real'}",
-            end="",
-        )
-
-
 @pytest.fixture(scope="module")
 def engine() -> None:
     """There is one, and compose."""
@@ -111,7 +101,6 @@ def running(image: dict[str, Any]) -> Iterator[set[str]]:
     names = {name for name, service in services.items() if obtainable(service)}
     if not names >= NEEDED:
         pytest.skip(f"no images for {', '.join(sorted(NEEDED - names))}: the stack was not run")
-    told(services)
     try:
         started = compose("up", "--detach", "--wait", *sorted(names))
         assert started.returncode == 0, started.stderr + compose("logs", "--tail=20").stdout
@@ -130,7 +119,6 @@ def fleet(image: dict[str, Any]) -> Iterator[None]:
     services = load_yaml(FLEET.read_text())["services"]
     if missing := [name for name, each in services.items() if "image" in each and not obtainable(each)]:
         pytest.skip(f"no images for {', '.join(missing)}: the fleet was not run")
-    told({name: each for name, each in services.items() if "image" in each})
     words = ["compose", "--file", str(FLEET), "--project-name", f"{PROJECT}-fleet", "--profile", "demo"]
     try:
         started = docker(*words, "up", "--detach", "--wait", publish=FLEET_ADDRESS)
@@ -204,8 +192,6 @@ def test_the_image_is_not_roots_and_has_no_secret_in_its_history(image: dict[str
     assert not any("password" in each.lower() for each in image["Config"]["Env"])
     history = docker("history", "--no-trunc", "--format={{.CreatedBy}}", IMAGE).stdout
     assert "password" not in history.lower()
-    print(f"\n{IMAGE}: {image['Size'] / 1e6:,.0f} MB, by layers, newest first:")
-    print(docker("history", "--format={{.Size}} {{.CreatedBy}}", IMAGE).stdout)
 
 
 def test_no_layer_of_ours_holds_a_secret_or_anything_but_the_program(
