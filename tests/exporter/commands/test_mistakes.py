@@ -146,8 +146,9 @@ def test_a_mistake_is_one_line_that_names_its_cause(
     }
     for name in environment:
         monkeypatch.delenv(name, raising=False)
+    check = "check --config.file={directory}/exporter.yaml" if "file" in mistake else "check"
     result = run(
-        *fill(mistake["arguments"]).split(),
+        *fill(mistake.get("arguments", check)).split(),
         **{name: fill(value) for name, value in environment.items() if value},
     )
     if "output" in mistake:

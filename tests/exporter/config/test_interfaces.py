@@ -89,6 +89,7 @@ ENTRIES = {
     "a mechanism": ("A\n\tquery tcp ether 127.0.0.1 5100\n\tsecmech 1.3.6.1=x", ONE),
     "several lines": ("A\n\tquery tcp ether no 5100\n\tquery tcp ether 127.0.0.1 5100", [("no", 5100), *ONE]),
     "IPv6": ("A\n\tquery tcp ether ::1 5100", [("::1", 5100)]),
+    "IPv6 alone": ("A\n\tquery tcp6 ether ::1 5100", [("::1", 5100)]),
     "TLI": ("A\n\tquery tli tcp /dev/tcp \\x000213ec7f0000010000000000000000", ONE),
     "TLI, short": ("A\n\tquery tli tcp /dev/tcp 0x000213ec7f000001", ONE),
     "TLI, upper case": ("A\n\tquery tli tcp /dev/tcp \\x000213EC7F000001", ONE),
