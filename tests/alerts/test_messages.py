@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,10 +16,8 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue, plan
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.config import yaml_files
-from ase_exporter.errors import UserError
 from ase_exporter.metrics.counters import CounterStore
-from ase_exporter.rules.messages import Messages, messages
+from ase_exporter.rules.messages import messages
 from ase_exporter.rules.parameters import parameters
 
 DOCUMENTED = {
@@ -125,29 +124,12 @@ def text(name: str, labels: Mapping[str, str]) -> str:
     return name + "{" + ", ".join(f'{key}="{value}"' for key, value in labels.items()) + "}"
 
 
-@pytest.mark.parametrize(
-    ("group", "error"),
-    [
-        (
-            "{about: a, who: page, source: s, action: b, messages: {1: [17, c], 605: [21, d]}}",
-            "listed twice: 605",
-        ),
-        ("{about: a, who: nobody, source: s, action: b, messages: {1: [17, c]}}", "who"),
-        ("{about: a, who: page, source: s, action: b, messages: {1: [27, c]}}", "26"),
-        (
-            "{about: a, who: page, source: s, action: b, numbers: {17: [1]}}",
-            "expected both cause and numbers",
-        ),
-        ("{about: a, who: page, source: s, action: b}", "expected messages or numbers"),
-        ("{about: a, who: page, source: s, action: b, mesages: {1: [17, c]}}", "mesages"),
-    ],
-)
-def test_a_list_that_is_wrong_is_refused(tmp_path: Path, group: str, error: str) -> None:
-    good = "{about: a, who: page, source: s, action: b, messages: {605: [21, c]}}"
-    file = tmp_path / "messages.yaml"
-    file.write_text(f"sources: {{s: t}}\ngroups:\n- {good}\n- {group}\n")
-    with pytest.raises(UserError, match=error):
-        yaml_files.load_shipped(file, Messages)
+def test_each_number_is_listed_once_and_each_group_has_messages_with_a_cause() -> None:
+    groups = messages().groups
+    numbers = Counter(number for group in groups for number, _ in group.severities())
+    assert [number for number, count in numbers.items() if count > 1] == []
+    assert [each for each in groups if bool(each.numbers) != bool(each.cause)] == []
+    assert all(each.numbers or each.messages for each in groups)
 
 
 def test_patterns_match_their_numbers_and_no_others() -> None:

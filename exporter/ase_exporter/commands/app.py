@@ -98,7 +98,7 @@ def _add(made: typer.Typer, name: str, entry: Command, module: str) -> None:
         return
     function = getattr(import_module(f"ase_exporter.commands.{module}"), _identifier(name))
     function.__annotations__ = {
-        parameter: hint if parameter == "return" else Annotated[hint, _described(name, parameter, entry)]
+        parameter: hint if parameter == "return" else Annotated[hint, _described(parameter, entry)]
         for parameter, hint in get_type_hints(function).items()
     }
     made.command(name, help=entry.help, cls=_Command)(function)
@@ -108,10 +108,9 @@ def _identifier(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _described(command: str, parameter: str, entry: Command) -> Any:
+def _described(parameter: str, entry: Command) -> Any:
     """The `typer.Option` or `typer.Argument` of a command's parameter."""
-    if (found := entry.parameters.get(parameter, _TABLE.shared.get(parameter))) is None:
-        raise LookupError(f"{command}: give its parameter {parameter} a text in commands/commands.yaml")
+    found = entry.parameters.get(parameter) or _TABLE.shared[parameter]
     settings = {"help": found} if isinstance(found, str) else dict(found)
     if settings.pop("argument", False):
         return typer.Argument(**settings)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ase_exporter import assets
 from ase_exporter.rules.intervals import dump
-from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
+from ase_exporter.rules.parameters import parameters, ratios
 
 DEFINITIONS = assets.directory("definitions")
 PLACEHOLDER = re.compile(r"<<~?([a-z0-9_.]+)>>")
@@ -38,7 +38,7 @@ HEADER = (
 
 
 def rule_files(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield (file name, text) of the rule file of each definition. Raises DefinitionError."""
+    """Yield (file name, text) of the rule file of each definition."""
     for definition in sorted(DEFINITIONS.glob("*.yaml")):
         yield f"{definition.stem}.alerts.yaml", rule_file(definition, values)
 
@@ -50,13 +50,12 @@ def own_rule_files(changed: Mapping[str, str]) -> dict[str, str]:
 
 
 def rule_file(definition: Path, values: Mapping[str, str]) -> str:
-    """Return the Prometheus rule file of one definition, as text. Raises DefinitionError."""
+    """Return the Prometheus rule file of one definition, as text."""
 
     def value(match: re.Match[str]) -> str:
-        try:
-            return f"~{match[1]}~" if match[0].startswith("<<~") and values[match[1]] else values[match[1]]
-        except KeyError:
-            raise DefinitionError(f"{definition.name}: no parameter {match[1]} in parameters.yaml") from None
+        # A limit with hysteresis keeps its name until then.
+        text = values[match[1]]
+        return f"~{match[1]}~" if match[0].startswith("<<~") else text
 
     content = assets.load_yaml(PLACEHOLDER.sub(value, definition.read_text(encoding="utf-8")))
     for group in content["groups"]:

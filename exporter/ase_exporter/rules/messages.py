@@ -30,13 +30,6 @@ class MessageGroup(Strict):
     cause: str = ""
     numbers: Mapping[Severity, Sequence[int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Raises ValueError if a message has no cause, or the group no message."""
-        if bool(self.numbers) != bool(self.cause):
-            raise ValueError("expected both cause and numbers, or neither")
-        if not self.numbers and not self.messages:
-            raise ValueError("expected messages or numbers")
-
     def severities(self) -> Iterator[tuple[int, int]]:
         """Number and severity of each message."""
         yield from ((number, severity) for number, (severity, _) in self.messages.items())
@@ -56,12 +49,6 @@ class Messages(Strict):
 
     sources: Mapping[str, str]
     groups: Sequence[MessageGroup]
-
-    def __post_init__(self) -> None:
-        """Raises ValueError if a number is listed twice."""
-        numbers = [number for group in self.groups for number, _ in group.severities()]
-        if twice := {number for number in numbers if numbers.count(number) > 1}:
-            raise ValueError(f"listed twice: {', '.join(map(str, sorted(twice)))}")
 
     def classes(self) -> dict[int, tuple[int, Who]]:
         """Severity and class of each number."""
