@@ -153,7 +153,7 @@ def series(result: ScrapeResult) -> dict[tuple[str, tuple[str, ...]], float]:
     }
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_spoiled_answers_give_no_wrong_series(
     recorded: tuple[ServerFacts, dict[str, Answer]], caplog: pytest.LogCaptureFixture, count: int
 ) -> None:

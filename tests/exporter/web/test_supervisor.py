@@ -140,20 +140,17 @@ def test_a_driver_that_never_returns_costs_its_target_alone_until_the_process_is
     crashing.wait_for("target STUCK: a call of the driver was under way when the exporter died")
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
-def test_when_the_exporter_ends_no_process_stays(
-    server: Simulated, tmp_path: Path, ending: signal.Signals
-) -> None:
+def test_when_the_exporter_is_killed_no_process_stays(server: Simulated, tmp_path: Path) -> None:
     with exporter(tmp_path, configuration({"ONE": server.address})) as serving:
         assert "ase_up 1.0" in ask(serving, "/probe?target=ONE&collect[]=state")
         _, child = serving.processes()
-        serving.process.send_signal(ending)
-        assert serving.process.wait(60) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
+        serving.process.kill()
+        assert serving.process.wait(60) == -signal.SIGKILL
         _, alive = psutil.wait_procs([child], 60)
         assert not alive
 
 
-def test_without_a_directory_that_can_be_written_the_state_lasts_as_long_as_the_exporter(
+def test_without_a_directory_that_can_be_written_the_state_ends_with_the_exporter_and_its_processes(
     server: Simulated, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -166,5 +163,9 @@ def test_without_a_directory_that_can_be_written_the_state_lasts_as_long_as_the_
         _, child = running.processes()
         os.kill(child.pid, signal.SIGKILL)
         assert "\nase_exporter_restarts_total 1.0\n" in ask(running, "/metrics")
-        running.stop()
+        _, child = running.processes()
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(60) == 0
+        _, alive = psutil.wait_procs([child], 60)
+        assert not alive
     eventually("the temporary directory is gone", lambda: not directory.exists())
