@@ -84,7 +84,7 @@ class Cause:
         fill = dict(EMPTY)
         if self.key == "fill":
             database, kind = self.inside.split()
-            fill[database] = FillSettings.model_validate({kind: (strength, strength)})
+            fill[database] = EMPTY[database].model_copy(update={kind: (strength, strength)})
         else:
             before = usual[self.key]
             value = strength * before if self.factor else strength
