@@ -15,7 +15,7 @@ import httpx2
 from ase_exporter.changes.change import Change
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text, trusting
-from ase_exporter.untrusted.answers import ask
+from ase_exporter.untrusted.answers import ask, no_answer
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.redaction import remember, without_credentials
 
@@ -68,9 +68,7 @@ class ExporterClient:
                     limits = {"max_bytes": MAX_ANSWER, "seconds": TIMEOUT}
                     status, body = ask(client, method, f"{self.url.rstrip('/')}{path}", **limits, **content)
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-                # The message about an invalid URL may hold a part of its password.
-                told = isinstance(error, httpx2.TransportError | OSError)
-                problem = (str(error) if told else "") or type(error).__name__
+                problem = f"{no_answer(error)}: expected an exporter that runs (ase-exporter serve) at --url"
                 continue
             if status < 500:
                 if httpx2.codes.is_success(status):

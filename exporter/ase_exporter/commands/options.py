@@ -79,7 +79,7 @@ def choose_target(
     end_if_stuck()
     loaded, chosen = choose_targets(loaded, [name] if name else [], user, ask)
     if len(chosen) > 1:
-        raise UserError(f"--target: expected one of {', '.join(target.name for target in loaded.targets)}")
+        raise UserError(f"-S: expected one of {', '.join(target.name for target in loaded.targets)}")
     return loaded, chosen[0]
 
 
@@ -157,9 +157,7 @@ def named_target(loaded: Config, name: str) -> Target:
             raise
         names = ", ".join(target.name for target in loaded.targets[:_MAX_NAMES])
         more = ", …" if len(loaded.targets) > _MAX_NAMES else ""
-        raise UserError(
-            f"--target: {name}: no such target in the configuration; it has {names}{more}"
-        ) from None
+        raise UserError(f"-S {name}: no such target in the configuration; it has {names}{more}") from None
     if where:
         print(f"ase-exporter: {name}: {target.host}:{target.port} ({where})", file=sys.stderr)
     return target

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx2
 
 from ase_exporter.errors import UserError
-from ase_exporter.untrusted.answers import ask
+from ase_exporter.untrusted.answers import ask, no_answer
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import redact, without_credentials
 
@@ -139,10 +139,8 @@ class Prometheus:
         self.requests += 1
         try:
             status, content = self._read(path, parameters)
-        except httpx2.TimeoutException as error:
-            raise PrometheusError(f"Prometheus at {self._shown}: no answer in time") from error
         except httpx2.HTTPError as error:
-            raise PrometheusError(f"Prometheus at {self._shown}: {error or type(error).__name__}") from error
+            raise PrometheusError(f"Prometheus at {self._shown}: {no_answer(error)}") from error
         with self._readable(status):
             body = load_json(content)
             if body["status"] == "success":

@@ -3,6 +3,7 @@
 They are asked for without compression: a few kilobytes can be decoded for ever without giving a byte to count.
 """
 
+import re
 import socket
 import threading
 import time
@@ -78,6 +79,18 @@ def ask(
         for each in connections:
             each.close()
     return answer.status_code, bytes(body.content)
+
+
+def no_answer(error: Exception) -> str:
+    """Why a request has no answer: the words of the system or of TLS, without numbers of errors and lines of code.
+
+    Of an invalid URL, which may hold a password, the kind alone.
+    """
+    if isinstance(error, httpx2.TimeoutException):
+        return "no answer in time"
+    told = str(error) if isinstance(error, httpx2.TransportError | OSError) else ""
+    words = re.sub(r"\[[^\]]*\] | \(_ssl\.c:\d+\)", "", told)
+    return words[:1].lower() + words[1:] or type(error).__name__
 
 
 def _require_before(ends: float) -> None:

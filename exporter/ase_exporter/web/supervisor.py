@@ -127,7 +127,7 @@ def listen(address: str) -> socket.socket:
     host, separator, port = address.rpartition(":")
     host = host.strip("[]")
     if not separator or not port.isdigit() or int(port) > 65535:
-        raise UserError(f"--web.listen-address: {address!r}: expected HOST:PORT")
+        raise UserError(f"--web.listen-address: {address!r}: expected HOST:PORT, with a port up to 65535")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
