@@ -13,6 +13,7 @@ from ase_exporter.changes.store import StoreError
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.compare.request import windows_around
+from ase_exporter.compare.view import headline
 from ase_exporter.compare.windows import groups_of_changes
 from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
@@ -90,7 +91,8 @@ class VerdictService:
         except UserError as error:
             log.info("target %s: no verdict on %s: %s", target, change.describe(), error)
             return ()
-        name, new_id = verdict_text(change, result), f"{change.id}-{TAG}"
+        name = f"{VERDICT}{change.kind} {change.name}: {headline(result)}"
+        new_id = f"{change.id}-{TAG}"
         verdict = Change(new_id, target, ANNOTATION, name, "", "", change.at, source="verdict", tags=(TAG,))
         try:
             await self._journal.annotate(verdict)
@@ -106,20 +108,3 @@ class VerdictService:
                 prometheus, selector, change, recent, now, length=config.length, settle=config.settle
             )
             return compare_windows(prometheus, selector, spans, keys=config.measures, marks=near)
-
-
-def verdict_text(change: Change, result: Comparison) -> str:
-    """One line: what became better and worse, and how many measures show no evidence."""
-    parts: dict[str, list[str]] = {"better": [], "worse": [], "changed": []}
-    unclear = 0
-    for row in result.rows:
-        (difference,) = row.steps
-        if difference is None or difference.verdict == "no evidence":
-            unclear += 1
-            continue
-        before, after = (row.measure.show(window.median) for window in (difference.before, difference.after))
-        parts[difference.verdict].append(f"{row.title} {before} → {after}")
-    texts = [f"{verdict}: {', '.join(found)}" for verdict, found in parts.items() if found]
-    if unclear:
-        texts.append(f"no evidence in {unclear} more")
-    return f"{VERDICT}{change.kind} {change.name}: {'; '.join(texts)}"
