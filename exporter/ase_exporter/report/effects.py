@@ -10,6 +10,7 @@ from ase_exporter.compare.marks import with_restarts
 from ase_exporter.compare.measures import LOAD
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
+from ase_exporter.compare.view import changed_rows
 from ase_exporter.compare.windows import groups_of_changes
 from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
@@ -54,9 +55,7 @@ class Effect:
     @property
     def judged(self) -> list[ComparisonRow]:
         """The measures that changed beyond chance, throughput per CPU unit first, then by the size of the change."""
-        rows = self.comparison.rows if self.comparison else ()
-        found = [row for row in rows if row.verdict not in ("no evidence", "no data")]
-        return sorted(found, key=lambda row: (row.key != EFFICIENCY, -row.size))
+        return changed_rows(self.comparison)[0] if self.comparison else []
 
 
 def read_changes(server: Prometheus, selector: str, period: Period, scrape: float) -> list[Change]:
