@@ -1,23 +1,52 @@
 """The incident benchmark: what the diagnosis says of incidents whose truth is known, in simulated time."""
 
 import pytest
-from tests.incidents.running import Site, incidents
+from tests.exporter.advise.test_advice import printed
+from tests.incidents.running import Site, incidents, take
 from tests.incidents.scoring import POINTS, USUAL, by_number, score, scores
 
+from ase_exporter.advise.advice import advise
 from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.top.frames import frame
 
 # Kinds of incident, and the points over them: at least so many, also on other servers and with other random numbers.
 KINDS, MIXED = 24, 6
 REACHED, REACHED_ELSEWHERE = 88, 80
 ELSEWHERE = [Site(seed=2), Site(engines=4), Site(engines=32), Site(engines=128)]
 # Of every build: incidents of each way to be made, on a small server, with all points.
+SMALL = Site(engines=4)
 SAMPLE = ("data_cache_spinlock", "log_semaphore", "tempdb_catalogue", "blocking")
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_of_incidents_is_understood(name: str) -> None:
-    found = score(incidents()[name], Site(engines=4))
+    found = score(incidents()[name], SMALL)
     assert found.points == POINTS and not found.all_clears, found
+
+
+EASED = {
+    "log_semaphore": "'user log cache size'",
+    "blocking": "kill 77",
+    "full_log": "dump transaction orders",
+    "tempdb_catalogue": "sp_tempdb 'add'",
+    "locks": "'number of locks'",
+    "compiling": "'procedure cache size'",
+    "checkpoint": "'housekeeper free write percent'",
+    # Where the cause is outside of the server, words say what to do.
+    "slow_device": "",
+}
+
+
+@pytest.mark.parametrize(("incident", "statement"), EASED.items())
+def test_what_eases_an_incident_comes_first(incident: str, statement: str) -> None:
+    shown = frame(take(incidents()[incident], SMALL).after[-1])
+    assert shown.evidence
+    advice = advise(shown.evidence)
+    first = advice.causes[0]
+    assert first.finding.name in incidents()[incident].truth.first
+    statements = [each for step in first.steps for each in step.statements]
+    assert any(statement in each for each in statements) if statement else statements == []
+    assert statement or "the storage" in printed(advice)
 
 
 @pytest.mark.slow

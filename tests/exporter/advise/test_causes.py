@@ -7,7 +7,6 @@ import pytest
 from tests.exporter.advise.test_advice import printed
 from tests.exporter.diagnosis.states import State, generated, healthy
 from tests.exporter.untrusted.hostile_names import hostile_names
-from tests.incidents.running import Site, incidents, take
 
 from ase_exporter.advise.advice import MIN_SHARE, Advice, Cause, advise
 from ase_exporter.advise.evidence import Evidence, evidence_of
@@ -19,7 +18,6 @@ from ase_exporter.diagnosis.diagnose import (
     Baseline,
     diagnose,
 )
-from ase_exporter.top.frames import frame
 
 OPTIONS = {
     "number of user connections": 300,
@@ -120,28 +118,3 @@ def test_no_name_of_the_server_changes_what_a_statement_does() -> None:
         for _, step in steps(advise(of(state))):
             assert all(map(str.isprintable, step.statements)), name
             assert not re.search(r"'[^']*'[^',)]*\w", step.statements[0].replace("''", "")), name
-
-
-EASED = {
-    "log_semaphore": "'user log cache size'",
-    "blocking": "kill 77",
-    "full_log": "dump transaction orders",
-    "tempdb_catalogue": "sp_tempdb 'add'",
-    "locks": "'number of locks'",
-    "compiling": "'procedure cache size'",
-    "checkpoint": "'housekeeper free write percent'",
-    # Where the cause is outside of the server, words say what to do.
-    "slow_device": "",
-}
-
-
-@pytest.mark.parametrize(("incident", "statement"), EASED.items())
-def test_what_eases_an_incident_comes_first(incident: str, statement: str) -> None:
-    shown = frame(take(incidents()[incident], Site()).after[-1])
-    assert shown.evidence
-    advice = advise(shown.evidence)
-    first = advice.causes[0]
-    assert first.finding.name in incidents()[incident].truth.first
-    statements = [each for step in first.steps for each in step.statements]
-    assert any(statement in each for each in statements) if statement else statements == []
-    assert statement or "the storage" in printed(advice)
