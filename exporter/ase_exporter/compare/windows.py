@@ -1,6 +1,7 @@
 """Time windows: parsed from text, derived from changes, and warnings about them."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -45,7 +46,7 @@ def around(
     need). Raises UserError if neighbours leave no time.
     """
     relevant = [other for other in marks if other.kind not in HARMLESS_KINDS or mark.kind == ANNOTATION]
-    together = changes_together(mark, relevant, settle)
+    (together,) = (group for group in groups_of_changes({mark, *relevant}, settle) if mark in group)
     first, last = _extent(together)
     others = [other for other in relevant if other not in together]
     earlier = [other for other in others if other.at < first]
@@ -67,25 +68,16 @@ def around(
     return before, after
 
 
-def changes_together(mark: Change, marks: Sequence[Change], settle: float) -> list[Change]:
-    """The change and those that nothing separates from it: each follows another within `settle` seconds."""
-    together, rest = [mark], [other for other in marks if other != mark]
-    while True:
-        first, last = _extent(together)
-        near = [other for other in rest if other.earliest - last <= settle and first - other.at <= settle]
-        if not near:
-            return sorted(together, key=lambda other: (other.at, str(other), other.id))
-        together += near
-        rest = [other for other in rest if other not in near]
-
-
-def groups_of_changes(marks: Sequence[Change], settle: float) -> list[list[Change]]:
-    """The changes in groups that nothing separates (`changes_together`), each in order of time, and so the groups."""
+def groups_of_changes(marks: Iterable[Change], settle: float) -> list[list[Change]]:
+    """The changes in groups, in order of time: each of a group follows another of it within `settle` seconds."""
     groups: list[list[Change]] = []
-    for mark in sorted(marks, key=lambda mark: mark.at):
-        if not any(mark in group for group in groups):
-            groups.append(changes_together(mark, marks, settle))
-    return groups
+    reached = -math.inf
+    for mark in sorted(marks, key=lambda mark: mark.earliest):
+        if mark.earliest - reached > settle:
+            groups.append([])
+        groups[-1].append(mark)
+        reached = max(reached, mark.at)
+    return [sorted(group, key=lambda mark: (mark.at, str(mark), mark.id)) for group in groups]
 
 
 def cut(span: Span, *, start: float | None = None, end: float | None = None, reason: str) -> Span:
