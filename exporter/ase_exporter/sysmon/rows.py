@@ -134,9 +134,12 @@ class RowReader:
         if self._device is None:
             return False
         self._remark(line)
-        self._device.append(text.strip())
+        self._device.append(text)
         if len(self._device) == len(("physical", "logical")):
-            self._enter((*DEVICES, self._device[-1]))
+            name = text.strip()
+            if len({each.find(each.strip()) for each in self._device}) > 1:
+                self._unread(line, "not below the physical name")
+            self._enter((*DEVICES, name))
             self._device = None
         return True
 

@@ -202,3 +202,9 @@ def test_one_line_over_and_over_is_unread_each_time(line: str) -> None:
     text = simulated_report("16.0", 3).replace("Task Management", f"{line}\n" * 500 + "Task Management", 1)
     [report] = read(text.encode())
     assert not report.complete and len(report.unread) >= 500
+
+
+def test_a_name_of_a_device_that_was_quoted_is_unread() -> None:
+    text = simulated_report("16.0", 3).replace("\n    data_0 ", "\n>     data_0 ", 1)
+    [report] = read(text.encode())
+    assert [remark.text.partition(":")[0] for remark in report.unread] == ["not below the physical name"]
