@@ -1,4 +1,4 @@
-"""A real Prometheus that holds the counters of two servers whose every figure is known."""
+"""A real Prometheus that holds the counters of a server whose every figure is known."""
 
 import re
 import shutil
