@@ -7,6 +7,7 @@ import hmac
 import ipaddress
 import secrets
 import socket
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
@@ -53,7 +54,9 @@ class Access:
         self._web_config = web_config
         self._on_unauthorized = on_unauthorized
         self._passwords = Passwords()
-        self._hosts = {name.lower() for name in (*hosts, socket.gethostname(), socket.getfqdn())}
+        self._hosts = {name.lower() for name in (*hosts, socket.gethostname())}
+        # Name servers that do not answer must not delay the start.
+        threading.Thread(target=lambda: self._hosts.add(socket.getfqdn().lower()), daemon=True).start()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
