@@ -38,14 +38,6 @@ ADDRESSES = {
     ],
     "deploy/packages/nfpm.yaml": [r"(?m)(^homepage: )\S+()"],
     "deploy/docker/Dockerfile": [r'(image\.source=")[^"]+(")'],
-    "alerts/parameters.yaml": [r"(runbooks: )https://\S+?(/blob/)"],
-    **{
-        path.relative_to(ROOT).as_posix(): [r"(runbook_url: )https://\S+?(/blob/)"]
-        for name in ("rules/*.alerts.yaml", "tests/[AD]*.test.yaml")
-        for path in sorted(ROOT.glob(f"alerts/{name}"))
-        # Files of recording rules alone name no runbook.
-        if "runbook_url" in path.read_text(encoding="utf-8")
-    },
 }
 
 

@@ -11,7 +11,6 @@ import pytest
 from dashboards import coverage, write
 from dashboards.layout import CHANGES
 from dashboards.queries import MACHINE, SELECTOR, Json
-from tests.paths import REPOSITORY
 
 from ase_exporter.assets import load_yaml
 
@@ -41,16 +40,6 @@ def test_every_metric_is_on_a_dashboard_unless_it_is_a_fact_or_a_time() -> None:
     used = coverage.used_by_dashboards(write.DASHBOARDS).keys()
     unused = {name for name in coverage.metrics() if name not in used}
     assert {name for name in unused if not name.endswith(("_info", "_timestamp_seconds"))} == set()
-
-
-def test_alerts_link_to_dashboards_that_exist() -> None:
-    linked = {
-        match
-        for path in (REPOSITORY / "alerts" / "rules").glob("*.alerts.yaml")
-        for match in re.findall(r"/d/([a-z-]+)\?", path.read_text())
-    }
-    assert linked
-    assert linked <= {dashboard["uid"] for dashboard in write.DASHBOARDS}
 
 
 @every_dashboard

@@ -215,18 +215,18 @@ def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(shi
 
 
 def test_critical_inhibits_the_warning_of_the_same_subject_only(shipped: Shipped) -> None:
-    name, cache = "AseSpinlockContention", "system tables cache"
+    name = "AseSpaceLow"
     shipped.fire(
-        shipped.alert(name, "critical", "prod1", spinlock=cache),
-        shipped.alert(name, "warning", "prod1", spinlock=cache),
-        shipped.alert(name, "warning", "prod1", spinlock="log cache"),
+        shipped.alert(name, "critical", "prod1", database="orders"),
+        shipped.alert(name, "warning", "prod1", database="orders"),
+        shipped.alert(name, "warning", "prod1", database="history"),
     )
     shipped.wait(name)
     # The last alert: when it arrives, everything before it has been sent.
     shipped.fire(shipped.alert("AseBlocking", "warning", "prod1"))
     shipped.wait("AseBlocking")
-    received = {(n.labels["severity"], n.labels["spinlock"]) for n in shipped.received() if n.name == name}
-    assert received == {("critical", cache), ("warning", "log cache")}
+    received = {(n.labels["severity"], n.labels["database"]) for n in shipped.received() if n.name == name}
+    assert received == {("critical", "orders"), ("warning", "history")}
 
 
 # What happens on healthy servers, and the alert of each that is not one.

@@ -88,12 +88,8 @@ def make_cache_lockless(stack: Running) -> None:
 
 
 def heard(notifications: Sequence[Notification], status: str) -> list[Notification]:
-    """The notifications of that status about the contended cache."""
-    return [
-        each
-        for each in notifications
-        if (each.name, each.status, each.labels.get("spinlock")) == ("AseSpinlockContention", status, CACHE)
-    ]
+    """The notifications of that status about contention."""
+    return [each for each in notifications if (each.name, each.status) == ("AseSpinlockContention", status)]
 
 
 def wait_for_first_sample(stack: Running) -> None:

@@ -8,7 +8,7 @@ proof against lost scrapes and against several exporters of one server:
 - An alert that names a series takes its last sample within `exporter.gap`, and of ase_up whether the server answered
   within it, unless the definition gives a window itself or says `exact: true`.
 - A limit `<<~group.name>>` has hysteresis: the alert fires over it, and stays until the value is clearly below it
-  (`fleet.left`). `stays` says otherwise when it stays.
+  (`fleet.left`). `stays` says otherwise when it stays. A recorded state does the same.
 - on (...) and by (...) keep the labels of `fleet.labels`, which tell replicas, clusters and datacentres apart.
 """
 
@@ -65,15 +65,17 @@ def rule_file(definition: Path, values: Mapping[str, str]) -> str:
 
 
 def with_hysteresis(rule: Mapping[str, Any], values: Mapping[str, str]) -> str:
-    """The expression of a rule: what makes it fire, or lets it stay while it fires already.
+    """The expression of a rule: what begins a state, or lets it stay while it is there already.
 
-    What it says of itself, ALERTS, is as it was when the rules were last evaluated.
+    What it says of itself, ALERTS or its own record, is as it was when the rules were last evaluated.
     """
     enters = _LIMIT.sub(lambda match: f"{match['compares']} {values[match['name']]}", rule["expr"].strip())
     stays = rule.get("stays", rule["expr"]).strip()
     if not _LIMIT.search(stays):
         return enters
     stays = _LIMIT.sub(lambda match: f"{match['compares']} {_left(match, values):.6g}", stays)
+    if "record" in rule:
+        return f"({enters})\nor\n({stays})\nand\nlast_over_time({rule['record']}[{values['exporter.gap']}])"
     fires = f'ALERTS{{alertname="{rule["alert"]}", alertstate="firing", severity="{rule["severity"]}"}}'
     return f"({enters})\nor\n({stays})\nand ignoring (alertname, alertstate, severity)\n{fires}"
 
@@ -105,14 +107,22 @@ def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> di
     kept = values["fleet.labels"].replace(",", ", ")
     expr = _KEPT.sub(rf"\1 (\2, {kept})", with_hysteresis(rule, values))
     if "record" in rule:
-        return rule | {"expr": expr}
+        return {
+            "record": rule["record"],
+            "expr": expr,
+            **{key: rule[key] for key in ("labels",) if key in rule},
+        }
     if not rule.get("exact"):
         expr = tolerant(expr, values["exporter.gap"])
-    grafana, runbooks = values["links.grafana"], values["links.runbooks"]
+    links: dict[str, str] = {}
     about = rule.get("about", "instance")
     # Alerts of machines open the dashboard with the machine chosen.
     variable = "var-host" if rule["alert"].startswith("DbHost") else f"var-{about}"
     dashboard = rule.get("dashboard", dashboard)
+    if grafana := values["links.grafana"]:
+        links["dashboard_url"] = f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.{about} }}}}"
+    if runbooks := values["links.runbooks"]:
+        links["runbook_url"] = f"{runbooks}/{rule['alert']}.md"
     return {
         "alert": rule["alert"],
         "expr": expr,
@@ -121,7 +131,6 @@ def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> di
         "annotations": {
             "summary": rule["summary"].strip(),
             "description": rule["description"].strip(),
-            "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.{about} }}}}",
-            "runbook_url": f"{runbooks}/{rule['alert']}.md",
+            **links,
         },
     }

@@ -49,6 +49,7 @@ class TimeLine:
     series: Mapping[str, Any]
     pages: tuple[Page, ...]
     may: tuple[str, ...]
+    never: tuple[str, ...]
     lost: Sequence[Mapping[str, Any]]
     vary: bool
     copies: Sequence[Mapping[str, str]]
@@ -74,8 +75,30 @@ def known_faults() -> dict[str, str]:
 
 def time_lines() -> list[TimeLine]:
     """All time lines, each followed by its variations, and by itself at longer intervals."""
-    lines = [each for data in _data()["time_lines"] for each in _varied(_time_line(data))]
+    written = [each for data in _data()["time_lines"] for each in _of_each(data)]
+    lines = [each for data in written for each in _varied(_time_line(data))]
     return [*lines, *(slower for line in lines for slower in _slower(line))]
+
+
+def _of_each(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A time line with each of its sets of values; it itself without any."""
+    for values in data.get("each", [{}]):
+        yield _filled(data, values)
+
+
+def _filled(part: Any, values: Mapping[str, Any]) -> Any:
+    """It with values in place of {key}."""
+    if isinstance(part, Mapping):
+        return {_filled(key, values): _filled(value, values) for key, value in part.items() if key != "each"}
+    if isinstance(part, list):
+        return [_filled(each, values) for each in part]
+    if not isinstance(part, str):
+        return part
+    for key, value in values.items():
+        if part == f"{{{key}}}":
+            return value
+        part = part.replace(f"{{{key}}}", str(value))
+    return part
 
 
 def _time_line(data: Mapping[str, Any]) -> TimeLine:
@@ -96,6 +119,7 @@ def _time_line(data: Mapping[str, Any]) -> TimeLine:
         series=data.get("series", {}),
         pages=pages,
         may=tuple(data.get("may", ())),
+        never=tuple(data.get("never", ())),
         lost=data.get("lost", ()),
         vary=data.get("vary", True),
         copies=data.get("copies", [{}]),

@@ -26,7 +26,7 @@ ASKED_EVERY = {"hours": 30, "days": 60, "minute": 60, "five minutes": 60}
 MOST, TOGETHER = 32, 24 * 3600
 QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 
-# Alert -> [(start, end) of each time it fired], in seconds.
+# Alert, or "NAME critical" -> [(start, end) of each time it fired], in seconds.
 Firings = dict[str, list[tuple[float, float]]]
 
 
@@ -60,7 +60,13 @@ def _evaluated(lines: Sequence[TimeLine], rules: Path) -> Iterator[tuple[str, Fi
         results = evaluate_series(series, interval, directory, queries, files, min(interval, 60))
     moments: dict[tuple[str, str], list[int]] = defaultdict(list)
     for (_, at), samples in results.items():
-        for found in {(sample.labels["job"], sample.labels["alertname"]) for sample in samples}:
+        found_at = {(sample.labels["job"], sample.labels["alertname"]) for sample in samples}
+        found_at |= {
+            (sample.labels["job"], f"{sample.labels['alertname']} critical")
+            for sample in samples
+            if sample.labels["severity"] == "critical"
+        }
+        for found in found_at:
             moments[found].append(at)
     for number, line in enumerate(lines):
         firings = {

@@ -13,6 +13,8 @@ from tests.needs import needs_prometheus
 pytestmark = [pytest.mark.e2e, needs_prometheus]
 # A sample of short time lines, most of which are hard by what is lost or seen twice. They run in every build.
 SAMPLE = {
+    "30000 of 50000 grabs of default data cache wait, until 695s",
+    "72000 of 120000 grabs of Ides Spinlocks wait",
     "a contended cache spinlock where three scrapes in four are lost",
     "a contended cache spinlock, every twelfth scrape lost",
     "a link of the interconnect is down for a scrape",
