@@ -32,7 +32,7 @@ def remedies_markdown() -> str:
 
 
 def _fix(remedy: dict[str, Any]) -> str:
-    start = " (at the next start)" if remedy["static"] else ""
+    start = " (at the next start)" if remedy.get("static") else ""
     if ratio := remedy.get("ratio"):
         return f"lower `{ratio['option']}`{start}"
     if increase := remedy.get("increase"):
