@@ -16,7 +16,7 @@ from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.untrusted.entry import one_line
 from ase_simulator.contracts import LoginRequest
-from ase_simulator.results import Column, Message, Rows, Type
+from ase_simulator.results import Message
 
 
 @pytest.fixture(scope="module")
@@ -109,20 +109,6 @@ def test_rows_that_end_in_an_error_are_not_taken_for_all(backend: ScriptedBacken
     error = failure(lambda: connection.query("partial", time.monotonic() + 60))
     assert (error.kind, error.number, error.usable) == ("query_failed", 12052, True)
     assert len(connection.query("numbers 3", time.monotonic() + 60)) == 3
-    connection.close()
-
-
-HOSTILE = ['a"b', "a\nb", "a\\", "a\0b", "\x1b[31m", "<b>", "{}=,", "ü€😀", "x" * 255, " ", "# EOF"]
-
-
-def test_hostile_names_arrive_as_one_line_each(backend: ScriptedBackend, scripted: Running) -> None:
-    backend.answers["names"] = lambda: [
-        Rows([Column("n", Type("varchar", 255))], [(name,) for name in HOSTILE])
-    ]
-    connection = connect(scripted)
-    assert [row[0] for row in connection.query("names", time.monotonic() + 60)] == list(
-        map(one_line, HOSTILE)
-    )
     connection.close()
 
 

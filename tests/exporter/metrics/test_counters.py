@@ -112,16 +112,6 @@ def test_a_series_in_use_survives_the_tidying_of_others(monkeypatch: pytest.Monk
     assert totals["stays"] == 99
 
 
-def test_events_are_counted_once_over_reconnections() -> None:
-    table = CounterStore().table("t", ["wide"])
-    one, two, three = datetime(2024, 1, 1), datetime(2024, 1, 2), datetime(2024, 1, 3)
-    pipe = [(one, 1105), (two, 1105), (two, 1105)]
-    assert table.new_events(pipe, 0, 0.0) == pipe
-    assert table.new_events([*pipe, (two, 1105), (three, 1205)], 0, 15.0) == [(two, 1105), (three, 1205)]
-    assert table.new_events([], 0, 30.0) == []
-    assert table.new_events([(three, 1205)], 0, 45.0) == []
-
-
 def test_every_kind_of_fall_has_its_metric() -> None:
     falls, rows = CounterStore().families()
     assert [labels for labels, _ in falls.samples] == [(kind,) for kind in counters.EVENT_KINDS]
