@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
@@ -89,16 +90,14 @@ def _samplers(
         raise UserError(
             f"--target: {len(targets)} targets: expected at most {MAX_TARGETS}; choose some of them"
         )
-    if record is None:
-        return [TargetSampler(loaded, target, catalogue, interval, groups=groups) for target in targets]
-    if len(targets) > 1:
-        raise UserError("--record: records one server; choose it by --target")
-    recording = Recording(record, interval)
-    opened, save = recording.recorder.open, recording.save
+    recorded: dict[str, Any] = {}
+    if record is not None:
+        if len(targets) > 1:
+            raise UserError("--record: records one server; choose it by --target")
+        recording = Recording(record, interval)
+        recorded = {"open_connection": recording.recorder.open, "save": recording.save}
     return [
-        TargetSampler(
-            loaded, targets[0], catalogue, interval, open_connection=opened, save=save, groups=groups
-        )
+        TargetSampler(loaded, target, catalogue, interval, groups=groups, **recorded) for target in targets
     ]
 
 

@@ -173,16 +173,12 @@ def test_a_recording_never_overwrites_a_file(tmp_path: Path) -> None:
 
 
 def test_another_file_is_one_line(tmp_path: Path) -> None:
+    """capture/test_file.py damages files in many ways."""
     path = tmp_path / "x.capture.gz"
-    recorded(path, "idle", 2.0)
-    whole = path.read_bytes()
     CaptureWriter(path, HEADER).close()
     for content, said in (
         (b"no gzip", "not a capture: expected a complete gzip file"),
-        (whole[: len(whole) // 2], "expected a complete gzip file"),
-        (gzip.compress(b"{}\n"), "line 1: expected a line of a capture: .*`format`"),
         (gzip.compress(b"\xff\n"), "not a capture: expected UTF-8 text"),
-        (gzip.compress(b""), "not a complete capture"),
         (path.read_bytes(), "expected at least one scrape"),
     ):
         path.write_bytes(content)
