@@ -4,14 +4,16 @@ import io
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import pytest
-from tests.exporter.sysmon.simulated import LAYOUTS, simulated_report
+from tests.exporter.sysmon.simulated import LAYOUTS, simulated_report, simulated_sample
 
 from ase_exporter.sysmon.lines import open_lines
 from ase_exporter.sysmon.report import NotAReportError, read_reports
 from ase_exporter.sysmon.structure import Report
+from ase_simulator.sysmon_report.report import write
 
 Damage = Callable[[str, random.Random], str]
 _SECTION = "=" * 79 + " \n"
@@ -120,8 +122,9 @@ def _lose_a_section(text: str, rng: random.Random) -> str:
 
 
 def _splice(text: str, rng: random.Random) -> str:
-    """The first sections of one report, and the last ones of another."""
-    other = simulated_report("16.0", 1_000 + rng.randrange(5)).split(_SECTION)
+    """The first sections of one report, and the last ones of another one, of a longer sample."""
+    sample = replace(simulated_sample("16.0", 1_000 + rng.randrange(5)), elapsed_ms=90_000)
+    other = "\n".join(write(sample).lines).split(_SECTION)
     parts = text.split(_SECTION)
     at = rng.randrange(3, len(parts))
     return _SECTION.join([*parts[:at], *other[at:]])
