@@ -91,8 +91,10 @@ class ServerReport:
     @property
     def verdict(self) -> str:
         """What matters most, in one sentence."""
-        parts = [f"{self.name}, worst hour from {minute(self.worst[0].start)}: {self.diagnosis.sentence}"]
-        parts += [f"also {each.word}: {each.text}" for each in self.diagnosis.findings[1:MAX_FINDINGS]]
+        first, *others = self.diagnosis.findings[:MAX_FINDINGS] or [self.diagnosis]
+        parts = [f"{self.name}, worst hour from {minute(self.worst[0].start)}: {first.sentence}"]
+        parts += [f"also {each.word}: {each.text}" for each in others]
+        parts += [f"also {each}" for each in self.diagnosis.besides]
         if self.diagnosis.not_judged:
             parts.append(self.diagnosis.not_judged)
         if self.effects:
@@ -101,8 +103,8 @@ class ServerReport:
             outcomes = ", ".join(f"{count[outcome]} {outcome}" for outcome in count)
             parts.append(f"{counted(number, 'change')} ({outcomes})")
         parts.append(told(self.alerts, recorded=self.alerts_recorded))
-        for first in self.forecasts[:1]:
-            parts.append(f"{first.name} will be full in {duration(first.seconds)}")
+        for full in self.forecasts[:1]:
+            parts.append(f"{full.name} will be full in {duration(full.seconds)}")
         if self.missing:
             parts.append(f"data are missing for {duration(self.missing)}")
         return "; ".join(parts) + "."

@@ -113,6 +113,7 @@ def test_the_verdict_names_what_matters_for_few_queries(report: ServerReport) ->
     )
     for part in (f"SPINS: spinlock {CACHE}: ", *parts):
         assert part in report.verdict
+    assert report.verdict.count("also SATURATED") == 1
     # Each effect is compared by every measure.
     assert report.requests <= 65 + (len(measures()) + 25) * len(report.effects)
 
