@@ -101,7 +101,7 @@ def test_the_alert_of_its_class_alone_fires_for_each_message(language: str, tmp_
     samples = [{"labels": text("ALERTS", labels), "value": 1} for labels in expected]
     query = 'ALERTS{alertname="AseErrorLogSevere"}'
     test = {
-        "rule_files": [str(RULES / "server.alerts.yaml")],
+        "rule_files": [str(RULES / "errors.alerts.yaml")],
         "evaluation_interval": "1m",
         "tests": [
             {
