@@ -124,9 +124,9 @@ class Journal:
 
     async def finish(self, change_id: str, end: float, failed: str = "") -> Change | None:
         """End a region; None if no annotation has that id. Raises StoreError if it cannot be saved."""
-        change = await self._in_store(lambda: self._store.finish(change_id, end, failed))
+        change, ended = await self._in_store(lambda: self._store.finish(change_id, end, failed))
         self._maintenance.pop(change_id, None)
-        if change and self.poster:
+        if change and ended and self.poster:
             self.poster.add(change)
         return change
 

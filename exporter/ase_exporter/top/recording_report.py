@@ -1,7 +1,7 @@
 """A report on a recording of `top`, in the order of AWR: load, waits, statements, objects, blocking, I/O, space."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ase_exporter.catalogue import Catalogue
@@ -61,7 +61,7 @@ class _Growth:
 
 def recording_view(path: Path, catalogue: Catalogue) -> View:
     """The report. Raises UserError for what is no recording, and one in which no server answered twice."""
-    frames, failed, rates = read_recording(ReplayFeed(path, catalogue))
+    frames, failed, rates = read_recording(ReplayFeed(path, catalogue).moments())
     if len(frames) < 2:
         raise UserError(f"--recording {path}: expected two samples or more in which the server answered")
     last = frames[-1]
@@ -186,10 +186,12 @@ def _space(figures: Figures) -> Section:
     return Section("Space at the end", [Table(columns("database", "use", "used", figures=("used",)), rows)])
 
 
-def read_recording(feed: ReplayFeed) -> tuple[list[Frame], int, Mapping[str, float]]:
+def read_recording(
+    moments: Iterable[tuple[Sample, Frame]],
+) -> tuple[list[Frame], int, Mapping[str, float]]:
     """The frames with rates, the number of samples without an answer, and growth per second by title of the load."""
     growth, frames, failed = _Growth(), list[Frame](), 0
-    for sample, frame in feed.moments():
+    for sample, frame in moments:
         growth.note(sample)
         if sample.error:
             failed += 1

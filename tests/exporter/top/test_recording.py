@@ -62,9 +62,17 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Frame]]:
     return path, recorded(path, step, *[2.0] * 3, 11.0, *[2.0] * 2, 61.0, 2.0)
 
 
-def test_replayed_figures_equal_those_that_were_shown(storm: tuple[Path, list[Frame]]) -> None:
-    path, live = storm
-    again = replayed(path)
+@pytest.fixture(scope="module")
+def moments(storm: tuple[Path, list[Frame]]) -> list[tuple[Sample, Frame]]:
+    """The recording, replayed."""
+    return list(ReplayFeed(storm[0], catalogue()).moments())
+
+
+def test_replayed_figures_equal_those_that_were_shown(
+    storm: tuple[Path, list[Frame]], moments: list[tuple[Sample, Frame]]
+) -> None:
+    _, live = storm
+    again = [frame for _, frame in moments]
     assert [figures(each) for each in again] == [figures(each) for each in live]
     assert live[-1].figures.spinlocks and live[-1].figures.space
     assert [sessions(each) for each in again] == [sessions(each) for each in live]
@@ -216,10 +224,9 @@ def test_errors_of_logins_are_recorded_without_the_password(interval: float, tmp
 # The report
 
 
-def test_load_is_the_growth_of_the_counters(storm: tuple[Path, list[Frame]]) -> None:
-    feed = ReplayFeed(storm[0], catalogue())
-    samples = [sample for sample, _ in feed.moments()]
-    _, _, rates = recording_report.read_recording(feed)
+def test_load_is_the_growth_of_the_counters(moments: list[tuple[Sample, Frame]]) -> None:
+    samples = [sample for sample, _ in moments]
+    _, _, rates = recording_report.read_recording(moments)
     for counter in COUNTERS:
         first, last = (_total(each, counter) for each in (samples[0], samples[-1]))
         seconds = samples[-1].series[counter.metric].last.at - samples[0].series[counter.metric].last.at
