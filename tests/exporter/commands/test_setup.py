@@ -25,6 +25,7 @@ from tests.programs import START
 
 from ase_exporter import config
 from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.assets import load_yaml
 from ase_exporter.commands import setup, top
 from ase_exporter.commands.write import rule_texts
@@ -145,6 +146,8 @@ def test_from_nothing_to_top_without_a_terminal(
     assert PASSWORD not in refused.stdout
     assert not out.exists()
 
+    # That takes longer than a refused password waits.
+    monkeypatch.setattr(TIMING, "login_pause", 0.0)
     # The administrator creates the login, whose SQL is in the answer, and does not yet do what monitoring needs.
     with running.login("sa") as query:
         script = refused.stdout.partition("use master\n")[2].partition("Then run setup again")[0]
