@@ -51,34 +51,40 @@ def probe(running: RunningExporter, target: str = "S0", seconds: float = 60) -> 
     return answer.text
 
 
-def test_a_driver_that_crashes_costs_one_scrape(server: Simulated, tmp_path: Path) -> None:
-    with exporter(tmp_path, configuration(server, 2)) as running:
-        assert "\nase_up 1.0\n" in probe(running, "S0") + probe(running, "S1")
-        child = running.processes()[1]
-        os.kill(child.pid, signal.SIGSEGV)
-        answers = [probe(running, name) for name in ("S0", "S1")]
-        assert all("\nase_up 1.0\n" in answer for answer in answers)
+@pytest.fixture(scope="module")
+def running(server: Simulated, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningExporter]:
+    with exporter(tmp_path_factory.mktemp("running"), configuration(server, 2)) as running:
+        yield running
 
 
-def test_a_caller_that_leaves_within_a_scrape_holds_nothing(server: Simulated, tmp_path: Path) -> None:
-    with exporter(tmp_path, configuration(server)) as running:
-        probe(running)
-        front = running.processes()[1]
-        open_before = front.num_fds()
-        host, port = running.url.removeprefix("http://").split(":")
-        server.faults.hang = True
-        for _ in range(20):
-            with socket.create_connection((host, int(port))) as leaving:
-                leaving.sendall(
-                    b"GET /probe?target=S0 HTTP/1.1\r\nHost: x\r\nX-Prometheus-Scrape-Timeout-Seconds: 2\r\n\r\n"
-                )
-        assert "\nase_up 0.0\n" in probe(running, seconds=3)
-        server.faults.hang = False
-        assert "\nase_up 1.0\n" in probe(running)
-        eventually(
-            "everything is closed",
-            lambda: front.num_fds() <= open_before + 1 and server.listener.connections <= 1,
-        )
+def test_a_driver_that_crashes_costs_one_scrape(running: RunningExporter) -> None:
+    assert "\nase_up 1.0\n" in probe(running, "S0") + probe(running, "S1")
+    child = running.processes()[1]
+    os.kill(child.pid, signal.SIGSEGV)
+    answers = [probe(running, name) for name in ("S0", "S1")]
+    assert all("\nase_up 1.0\n" in answer for answer in answers)
+
+
+def test_a_caller_that_leaves_within_a_scrape_holds_nothing(
+    server: Simulated, running: RunningExporter
+) -> None:
+    probe(running)
+    front = running.processes()[1]
+    open_before, connections_before = front.num_fds(), server.listener.connections
+    host, port = running.url.removeprefix("http://").split(":")
+    server.faults.hang = True
+    for _ in range(20):
+        with socket.create_connection((host, int(port))) as leaving:
+            leaving.sendall(
+                b"GET /probe?target=S0 HTTP/1.1\r\nHost: x\r\nX-Prometheus-Scrape-Timeout-Seconds: 2\r\n\r\n"
+            )
+    assert "\nase_up 0.0\n" in probe(running, seconds=3)
+    server.faults.hang = False
+    assert "\nase_up 1.0\n" in probe(running)
+    eventually(
+        "everything is closed",
+        lambda: front.num_fds() <= open_before + 1 and server.listener.connections <= connections_before,
+    )
 
 
 def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(
@@ -117,10 +123,8 @@ def test_tls_handshakes_that_never_begin_do_not_stop_service(server: Simulated, 
         assert len(running.log.splitlines()) == 1
 
 
-def test_descriptors_that_others_use_up_cost_little_cpu_and_few_lines(
-    server: Simulated, tmp_path: Path
-) -> None:
-    with exporter(tmp_path, configuration(server)) as running, ExitStack() as crowd:
+def test_descriptors_that_others_use_up_cost_little_cpu_and_few_lines(running: RunningExporter) -> None:
+    with ExitStack() as crowd:
         probe(running)
         front = running.processes()[1]
         host, port = running.url.removeprefix("http://").split(":")

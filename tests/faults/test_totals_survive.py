@@ -253,10 +253,6 @@ def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_kn
     seen, after = restart_unseen(server, deployment, deployment.stop)
     # All since its start counts, as it is less than before, and nothing of the half minute before it.
     assert after - seen == inside(server)[TRANSACTIONS]
-
-
-def test_a_restart_of_the_server_after_a_kill_is_no_spike(server: Simulated, deploy: Deploy) -> None:
-    deployment = deploy()
     _, after = restart_unseen(server, deployment, deployment.kill)
     # For rate() a reset, after which nothing has been counted.
     assert after == 0

@@ -102,6 +102,8 @@ class LoginLedger:
         # The fingerprint of the password that each account accepted last, until it is refused.
         self._accepted: dict[Account, str] = {}
         self._memory = memory
+        # When a password that was refused may be tried again here: who starts another command has changed something.
+        self._pauses: dict[tuple[Account, str], float] = {}
         # One directory counts for all servers: when the next target may try a user's password there again.
         self._directory_retries: dict[tuple[str, str], float] = {}
         if memory is not None:
@@ -151,6 +153,7 @@ class LoginLedger:
                 known = content.setdefault(account.key, Known())
                 tried = known.passwords.pop(attempt.fingerprint, None) or Tried()
                 tried.trying = False
+                self._pauses.pop((account, attempt.fingerprint), None)
                 if outcome == "accepted":
                     known.accepted = now
                     continue
@@ -158,6 +161,9 @@ class LoginLedger:
                     self.once_more = False
                     doubt = tried.doubt or ("" if outcome == "refused" else "unclear")
                     tried.note(now, "directory" if directory else doubt, times=sent, keep=LOGIN_ATTEMPTS)
+                    if tried.doubt != "unclear":
+                        pause = self._clock.monotonic() + TIMING.login_pause
+                        self._pauses[account, attempt.fingerprint] = pause
                 if tried.refused:
                     known.passwords[attempt.fingerprint] = tried
         self._remove(attempt)
@@ -197,6 +203,8 @@ class LoginLedger:
                 tried = known.passwords.get(attempt.fingerprint)
                 if not self.once_more and (why := _forbidden(known, tried, now)):
                     raise NotAllowedError(why)
+                if self._clock.monotonic() < self._pauses.get((account, attempt.fingerprint), 0.0):
+                    raise NotAllowedError("was refused; waiting")
                 if tried and tried.doubt == "directory" and len(tried.refused) >= LOGIN_ATTEMPTS:
                     of_directory = account.user
                 is_alone = is_alone or (tried is not None and tried.doubt != "")
@@ -258,8 +266,6 @@ def _forbidden(known: Known, tried: Tried | None, now: float) -> str:
             return f"was refused {times} times; waiting for a new password, {LOGIN_AGAIN}"
         if times >= LOGIN_ATTEMPTS and now < tried.refused[-1] + HOURLY:
             return f"was refused {times} times; {_DOUBTS[tried.doubt]}: tried again every hour, {LOGIN_AGAIN}"
-        if tried.doubt != "unclear" and now < tried.refused[-1] + TIMING.login_pause:
-            return "was refused; waiting"
     recent = _recent(known, now)
     if len(recent) < LOGIN_ATTEMPTS:
         return ""
