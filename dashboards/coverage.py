@@ -70,8 +70,7 @@ def coverage(dashboards: list[Json]) -> str:
 def importance(dashboards: list[Json]) -> str:
     """Return which metrics the series limit never cuts, which it cuts last, and which alerts need them, as CSV."""
     alerts = used_by_alerts()
-    needed = {*alerts, *METRIC.findall((RULES / "diagnosis.alerts.yaml").read_text())}
-    read_by = dict.fromkeys(used_by_dashboards(dashboards), "dashboards") | dict.fromkeys(needed, "alerts")
+    read_by = dict.fromkeys(used_by_dashboards(dashboards), "dashboards") | dict.fromkeys(alerts, "alerts")
     rows = [
         f"{name},{read_by[name]},{' '.join(alerts.get(name, ()))}\n" for name in metrics() if name in read_by
     ]

@@ -31,15 +31,7 @@ def with_sources(*names: str) -> list[Path]:
     return sorted(chosen)
 
 
-# tests/exporter/diagnosis compares the recorded series of the diagnosis, which cost most, with the package over
-# generated states.
-ALERTING = with_sources(
-    *(
-        path.name
-        for path in RULES
-        if path.name.endswith(".alerts.yaml") and path.name != "diagnosis.alerts.yaml"
-    )
-)
+ALERTING = with_sources(*(path.name for path in RULES if path.name.endswith(".alerts.yaml")))
 FIRING = 'ALERTS{alertstate="firing"}'
 # A query is written as a test that expects no samples: promtool reports what it found instead.
 _FAILED_CHECK = re.compile(r'expr: ("(?:[^"\\]|\\.)*"), time: (\S+),\s+exp:.*\s+got: ?(.*)')

@@ -17,8 +17,8 @@ from tests.paths import REPOSITORY
 from ase_exporter.rules.intervals import adapted
 
 SHIPPED = REPOSITORY / "alerts" / "rules"
-# Neither the diagnosis nor dashboards have alerts. Days are long, and have no series of the rest.
-LEFT_OUT = {"diagnosis", "dashboards"}
+# Dashboards have no alerts. Days are long, and have no series of the rest.
+LEFT_OUT = {"dashboards"}
 LEFT_OUT_OF_DAYS = {"caches", "changes", "devices", "host", "spinlocks"}
 ASKED_EVERY = {"hours": 30, "days": 60, "minute": 60, "five minutes": 60}
 # How many time lines run together at most, and how many seconds of them; longer ones run alone. Few large batches cost
