@@ -53,6 +53,7 @@ class MeasureDefinition(Selection):
     empty: float = 0.0
     rare: bool = False
     events: float = 0.0
+    step: float = 0.0
     grown: str | None = None
     fallen: str | None = None
     risen: str | None = None

@@ -15,6 +15,8 @@ Labels = Mapping[str, str]
 Rows = Iterable[tuple[Labels, float]]
 NO_BASELINE = "no history"
 NO_DATA = "no data"
+# What a number is open by and is not said.
+_SMALL_SPREAD = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ NO_READINGS = FixedReadings("nothing was read", NO_DATA)
 class Measure:
     """One number. value: None if it is not known, for the reason `unknown`. subject: of the row that counted.
 
-    metrics: what it was calculated from.
+    metrics: what it was calculated from. spread: by how much the step of the counters leaves the value open, to either
+    side.
     """
 
     name: str
@@ -129,10 +132,14 @@ class Measure:
     unknown: str = ""
     subject: str = ""
     metrics: tuple[str, ...] = ()
+    spread: float = 0.0
 
     @property
     def text(self) -> str:
-        return "?" if self.value is None else shown(self.value, self.unit)
+        if self.value is None:
+            return "?"
+        spread = f" ± {shown(self.spread, self.unit)}" if self.spread >= _SMALL_SPREAD else ""
+        return shown(self.value, self.unit) + spread
 
 
 Measures = Mapping[str, Measure]
@@ -224,9 +231,19 @@ class Evaluation:
             if not rows:
                 return replace(found, value=0.0)
         if definition.keep == "sum":
-            return replace(found, value=math.fsum(rows.values()))
+            return replace(found, value=math.fsum(rows.values()), spread=self._spread(definition))
         key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
         return replace(found, value=value, subject=" ".join(key))
+
+    def _spread(self, definition: MeasureDefinition) -> float:
+        """Two standard deviations of a share whose counters grow in steps: each is off by up to one at either end."""
+        if not definition.step or definition.per is None:
+            return 0.0
+        rows = len(self._all_rows(definition).fitting(tuple((definition.where or {}).items())))
+        whole = math.fsum(self._grouped(definition.per, ()).values()) * self._readings.window(
+            definition.metric
+        )
+        return 2 * definition.step * math.sqrt(rows / 6) / whole if whole else 0.0
 
     def rows_of(self, definition: MeasureDefinition) -> dict[tuple[str, ...], float]:
         """The rows that count, by the values of their labels."""

@@ -1,6 +1,7 @@
 """What the diagnosis says of states whose truth is known."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from tests.exporter.diagnosis.states import State, healthy, unlike
@@ -205,6 +206,12 @@ def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline(
     found = diagnose(state)
     assert found.state == "works"
     assert ("heavier", "no history") in {(each.name, each.reason) for each in found.unknown}
+
+
+def test_cpu_in_whole_seconds_shows_how_far_it_is_known() -> None:
+    with patch.object(State, "window", return_value=10.0):
+        assert diagnose(healthy()).text.startswith("engines 40.0% ± 4.1% busy, ")
+    assert diagnose(healthy()).text.startswith("engines 40.0% busy, ")
 
 
 def test_several_sessions_that_loop_are_found_together() -> None:

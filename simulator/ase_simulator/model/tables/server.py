@@ -6,6 +6,7 @@ from typing import Any
 from ase_simulator.model.counters import ENGINE_KINDS
 from ase_simulator.model.processes import lock_waits
 from ase_simulator.model.world import World
+from ase_simulator.schema.profiles import parse_level
 
 Names = dict[str, Any]
 
@@ -32,6 +33,9 @@ def engines(world: World) -> Iterator[Names]:
     """Each engine online: seconds by kind, whole for an int column."""
     for number in world.online:
         seconds = {kind: world.counters.engines[kind][number] for kind in ENGINE_KINDS}
+        if parse_level(world.version) < (15, 5):
+            # Without the column IOCPUTime, an engine that waits for I/Os is idle.
+            seconds |= {"idle": seconds["idle"] + seconds["io"], "io": 0.0}
         whole = {kind: int(value) for kind, value in seconds.items()}
         yield {"number": number, "seconds": seconds, "whole": whole, "ktid": _FIRST_KTID + number}
 
