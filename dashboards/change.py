@@ -275,23 +275,6 @@ PANELS: list[Panel] = [
         "down",
         "Not collected (yet): the collector waits, `wait event timing` or `enable monitoring` is off",
     ),
-    Table(
-        title="Verdicts of the exporter on these changes, at equal load",
-        description="Significant differences found by the exporter at equal load (`ase-exporter compare`), "
-        "as a share of before; needs `changes: verdicts:` in the configuration.",
-        queries=rows("last_over_time(ase_change_effect_ratio{$selector}[1h])"),
-        columns=[
-            *labels(name="Change", measure="Measure", row="Of"),
-            Column(name="Value", title="Difference", unit="percentunit", decimals=1),
-            Column(
-                name="verdict",
-                title="Verdict",
-                names={"better": ("better", "green"), "worse": ("worse", "red")},
-            ),
-        ],
-        empty="No verdicts: they are off (changes: verdicts: in the configuration)",
-        height=7,
-    ),
     Row("Over time, with a mark for every change"),
     common.THROUGHPUT_PER_CPU,
     common.CPU_BUSY,

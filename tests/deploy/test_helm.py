@@ -127,13 +127,12 @@ def test_the_policy_lets_out_to_what_is_configured() -> None:
         "networkPolicy": {"networks": ["10.1.0.0/16"]},
         "config": {
             "grafana": {"url": "https://grafana.example.com/sub", "token_file": "/t"},
-            "verdicts": {"prometheus": "http://prometheus:9090"},
         },
     }
     plain = of_kind(rendered({**values, "config": {}}), "NetworkPolicy")["spec"]["egress"]
     egress = of_kind(rendered(values), "NetworkPolicy")["spec"]["egress"]
     ports = [{port["port"] for port in rule["ports"]} for rule in egress]
-    assert ports == [{53}, {4100}, {443, 9090}]
+    assert ports == [{53}, {4100}, {443}]
     assert egress[:2] == plain and "to" not in egress[2]
 
 

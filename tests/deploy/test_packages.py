@@ -174,18 +174,15 @@ def test_the_wheel_alone_shows_what_a_server_answered(bin_directory: Path) -> No
     assert "busy" in top.stdout
 
 
-def test_the_wheel_alone_serves_and_says_what_needs_an_extra(
-    bin_directory: Path, simulator_port: int, tmp_path: Path
-) -> None:
+def test_the_wheel_alone_serves(bin_directory: Path, simulator_port: int, tmp_path: Path) -> None:
     file = tmp_path / "exporter.yaml"
     target = f"{{name: A, host: 127.0.0.1, port: {simulator_port}}}"
     login = "{default: {user: monitor, password: secret}}"
-    file.write_text(f"targets: [{target}]\nauth: {login}\nverdicts: {{prometheus: 'http://127.0.0.1:1'}}\n")
+    file.write_text(f"targets: [{target}]\nauth: {login}\n")
     command = [str(bin_directory / "ase-exporter"), "serve", "--web.listen-address=127.0.0.1:0"]
     command.append(f"--config.file={file}")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=EXPORTER_ALONE) as process:
         assert process.stderr is not None
-        assert "need numpy, which is not installed: " in process.stderr.readline()
         (url,) = re.findall(r"listening on (http://127.0.0.1:\d+)", process.stderr.readline())
 
         def is_read() -> bool:

@@ -12,10 +12,8 @@ from ase_exporter.views.figures import UNKNOWN, iso
 
 HOST = "host"
 ANNOTATION = "annotation"
-# Kinds of changes that do not affect how the server works: they end no window and get no verdict.
+# Kinds of changes that do not affect how the server works: they end no window of a comparison.
 HARMLESS_KINDS = (ANNOTATION, "counters_cleared")
-# The first words of annotations that hold the verdict on a change.
-VERDICT = "Verdict on "
 # docs/changes.md describes them.
 _SERVER_KINDS = (
     "option",
@@ -87,11 +85,6 @@ class Change:
     def earliest(self) -> float:
         """The earliest time at which it may have happened."""
         return self.at if self.not_before is None else min(self.not_before, self.at)
-
-    @property
-    def is_verdict(self) -> bool:
-        """Whether this is a verdict on a change, not a change."""
-        return self.kind == ANNOTATION and self.name.startswith(VERDICT)
 
     @property
     def ref(self) -> str:

@@ -1,1 +1,1 @@
-"""Comparison of time windows: windows, statistics, reports and automatic verdicts."""
+"""Comparison of time windows: windows, statistics and reports."""

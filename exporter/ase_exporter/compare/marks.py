@@ -104,5 +104,5 @@ def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
 
 
 def _in_order(found: Iterable[Change], start: float, end: float) -> list[Change]:
-    within = (mark for mark in found if not mark.is_verdict and start <= mark.at <= end)
+    within = (mark for mark in found if start <= mark.at <= end)
     return sorted(within, key=lambda mark: (mark.at, mark.kind, mark.name))

@@ -1,4 +1,4 @@
-"""Settings of change detection, the history of changes, annotations in Grafana, and automatic verdicts."""
+"""Settings of change detection, the history of changes, and annotations in Grafana."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,25 +69,3 @@ class ChangesConfig(Strict):
     max_changes: Annotated[int, Ge(100)] = 100_000
     recent: Annotated[Seconds, Ge(60)] = 6 * 3600.0
     grafana: GrafanaConfig | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VerdictConfig(Strict):
-    """Automatic verdicts on changes. Durations are in seconds.
-
-    prometheus: URL of the server that has the targets' metrics. selector: label matchers of a target; {target} is
-    its name. settle: time left out after a change. length: maximum length of each window; the verdict comes settle +
-    length after the change. interval: between two checks for verdicts that are due. measures: keys of measures.yaml.
-    """
-
-    prometheus: str
-    selector: str = 'instance="{target}"'
-    settle: Seconds = 60.0
-    length: Annotated[Seconds, Ge(60)] = 1800.0
-    interval: Annotated[Seconds, Ge(1)] = 60.0
-    measures: tuple[str, ...] = (
-        "throughput_per_cpu_unit",
-        "cpu_busy",
-        "cache_contention",
-        "spinlock_contention",
-    )

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from ase_exporter.config.changes import ChangesConfig, VerdictConfig
+from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.config.dumps import Dumps
 from ase_exporter.config.fields import Seconds, Share, Strict, Validator, is_port, matching
 from ase_exporter.config.host import HostConfig
@@ -188,7 +188,6 @@ class Config(Strict):
     changes: ChangesConfig = field(default_factory=ChangesConfig)
     sessions: SessionsConfig = field(default_factory=SessionsConfig)
     dumps: tuple[Dumps, ...] = ()
-    verdicts: VerdictConfig | None = None
 
     def __post_init__(self) -> None:
         seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""The changes of a period, and the effect of each: the comparison that automatic verdicts make."""
+"""The changes of a period, and the effect of each, before against after."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
 from ase_exporter.compare.view import changed_rows
 from ase_exporter.compare.windows import groups_of_changes
-from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
 
@@ -20,8 +19,9 @@ from ase_exporter.report.period import Period
 MAX_JUDGED = 20
 # Scrapes that a window must hold, so that it has samples enough for a verdict.
 SCRAPES = 13
-_AUTOMATIC = VerdictConfig(prometheus="")
-MEASURES = (*_AUTOMATIC.measures, LOAD, "spin_share")
+# Seconds that are left out after a change, and those before and after it that are compared.
+SETTLE, LENGTH = 60.0, 1800.0
+MEASURES = (EFFICIENCY, "cpu_busy", "cache_contention", "spinlock_contention", LOAD, "spin_share")
 
 Outcome = Literal["better", "worse", "mixed", "no evidence", "not judged"]
 
@@ -73,15 +73,15 @@ def judge(
     scrape: seconds between scrapes. Annotations and cleared counters affect nothing: they are left out.
     """
     relevant = [mark for mark in marks if mark.kind not in HARMLESS_KINDS]
-    groups = groups_of_changes(relevant, _AUTOMATIC.settle)
-    length = max(_AUTOMATIC.length, SCRAPES * scrape)
+    groups = groups_of_changes(relevant, SETTLE)
+    length = max(LENGTH, SCRAPES * scrape)
     found = []
     for later, group in zip(reversed(range(len(groups))), groups, strict=True):
         comparison, reason = None, f"only the last {MAX_JUDGED} are judged"
         if later < MAX_JUDGED:
             try:
                 near, spans = windows_around(
-                    server, selector, group[-1], marks, now, length=length, settle=_AUTOMATIC.settle
+                    server, selector, group[-1], marks, now, length=length, settle=SETTLE
                 )
                 comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=near)
             except UserError as error:

@@ -7,7 +7,6 @@ import mmap
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -21,7 +20,7 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
 from ase_exporter.config import Config, Scrape, Target
 from ase_exporter.diagnosis.data import diagnosis_data
-from ase_exporter.errors import MissingExtraError, UserError
+from ase_exporter.errors import UserError
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.metrics.families import Family
@@ -42,9 +41,6 @@ from ase_exporter.web.pages import landing_page, missing_page, server_page
 from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, protected
-
-if TYPE_CHECKING:
-    from ase_exporter.compare.verdicts import VerdictService
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +73,8 @@ class ExporterApp:
         _log_problems(loaded)
         self.config = config = loaded.config
         self.journal = Journal(config.changes, state_directory, _host_watch(config))
-        self.judge: VerdictService | None = None
-        self._judging: asyncio.Task[None] | None = None
         self._state_directory = state_directory
         self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
-        self._prepare_judge(config)
         self._totals = TotalsFiles(state_directory)
         self._logins = LoginLedger(
             [*shared_directories(), *([state_directory] if state_directory else [])], memory=memory
@@ -150,9 +143,6 @@ class ExporterApp:
         self.config = config
         await self._replace_host(config)
         await self.journal.configure(config.changes, _host_watch(config))
-        self._stop_judging()
-        self._prepare_judge(config)
-        self._start_judging()
         self.metrics.loaded()
         log.info("configuration loaded, targets: %d", len(config.targets))
 
@@ -173,21 +163,8 @@ class ExporterApp:
             self.host = HostCollectors(config.host, self._process_totals) if config.host else None
 
     def known(self, target: str) -> list[Family]:
-        """Metrics of a target that its scrapes do not have: its changes, and verdicts on them."""
-        return [*target_families(self.journal, target), *(self.judge.families(target) if self.judge else ())]
-
-    def _prepare_judge(self, config: Config) -> None:
-        """Prepare verdicts on changes, if the configuration has a Prometheus for them."""
-        self.judge = None
-        if config.verdicts:
-            try:
-                from ase_exporter.compare.verdicts import VerdictService
-            except ModuleNotFoundError as error:
-                if error.name != "numpy":
-                    raise
-                log.warning("%s", MissingExtraError("verdicts on changes need numpy", "compare"))
-            else:
-                self.judge = VerdictService(config.verdicts, self.journal, self.names)
+        """Metrics of a target that its scrapes do not have: its changes."""
+        return list(target_families(self.journal, target))
 
     @property
     def grafana(self) -> str:
@@ -198,19 +175,10 @@ class ExporterApp:
         """The names of the configured targets."""
         return [target.name for target in self.config.targets]
 
-    def _start_judging(self) -> None:
-        self._judging = asyncio.create_task(self.judge.run()) if self.judge else None
-
-    def _stop_judging(self) -> None:
-        if self._judging:
-            self._judging.cancel()
-
     async def start(self) -> None:
         await self.journal.start()
-        self._start_judging()
 
     async def stop(self) -> None:
-        self._stop_judging()
         self._kept.stop()
         await self.targets.stop()
         self._logins.close()
