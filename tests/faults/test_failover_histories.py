@@ -290,8 +290,8 @@ def in_memory(seed: int, more: Sequence[str] = MORE_EVENTS, steps: int = FEW_STE
         passed += STEP
         return passed
 
-    def opened(side: MemoryServer, _: str, password: str, *, permit: Any, **__: Any) -> Any:
-        permit([])
+    def opened(side: MemoryServer, _: str, password: str, *, allow: Any, **__: Any) -> Any:
+        allow([])
         return side.log_in(password)
 
     sites = []

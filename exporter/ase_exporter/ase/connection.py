@@ -89,7 +89,7 @@ class Connection:
         *,
         deadline: float,
         program: str = PROGRAM,
-        permit: Permission = lambda _: LOGIN_ATTEMPTS,
+        allow: Permission = lambda _: LOGIN_ATTEMPTS,
         watchdog: Watchdog = SYSTEM_WATCHDOG,
     ) -> Self:
         """Log in, at the first of the host's addresses that takes part in a login.
@@ -100,7 +100,7 @@ class Connection:
             os.environ.pop(name, None)
         string = _connection_string(endpoint, user, password, program)
         addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
-        allowed = permit(addresses)
+        allowed = allow(addresses)
         now = watchdog.clock.monotonic
         log_in = partial(cls._open_at, endpoint.host, string, watchdog)
         failure, sent = DatabaseError("unknown_host", f"{endpoint.host}: it has no address"), 0

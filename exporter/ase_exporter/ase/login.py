@@ -120,7 +120,7 @@ class Login(Generic[Opened]):
         sent = 1
         try:
             connection = self._open_connection(
-                self._endpoint, user, password, deadline=deadline, program=self._program, permit=ask
+                self._endpoint, user, password, deadline=deadline, program=self._program, allow=ask
             )
             outcome = "accepted"
         except DatabaseError as error:

@@ -39,7 +39,7 @@ _FINITE = ConfigDict(allow_inf_nan=False)
 
 # Why it may not have been the password that was refused: LDAP or PAM had accepted it before, or an attempt may have
 # ended in something else than a refusal.
-Doubt = Literal["", "directory", "unclear"]
+OtherCause = Literal["", "directory", "unclear"]
 
 
 class Account(NamedTuple):
@@ -69,13 +69,13 @@ class Tried:
     """
 
     refused: list[float] = field(default_factory=list)
-    doubt: Doubt = ""
+    other_cause: OtherCause = ""
     trying: bool = False
 
-    def note(self, at: float, doubt: Doubt, *, times: int = 1, keep: int) -> None:
+    def note(self, at: float, other_cause: OtherCause, *, times: int = 1, keep: int) -> None:
         """Note refusals; only the last ones are kept."""
         self.refused = [*self.refused, *[at] * times][-keep:]
-        self.doubt = doubt
+        self.other_cause = other_cause
 
 
 @dataclass(config=_FINITE)

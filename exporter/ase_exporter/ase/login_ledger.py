@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from ase_exporter.ase.login_file import Account as Account
-from ase_exporter.ase.login_file import Doubt, Known, LoginFile, Tried, shared_directories
+from ase_exporter.ase.login_file import Known, LoginFile, OtherCause, Tried, shared_directories
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
@@ -43,7 +43,7 @@ Outcome = Literal["accepted", "refused", "dropped", "unknown", "unanswered", "no
 """How an attempt ended. accepted: a statement was answered after it; dropped: it was acknowledged, and then nothing was
 answered; unanswered: it was sent, and its answer is still awaited; not_refused: no password was checked."""
 
-_DOUBTS: dict[Doubt, str] = {
+_OTHER_CAUSES: dict[OtherCause, str] = {
     "directory": "LDAP or PAM may be away",
     "unclear": "or the server did not say so",
 }
@@ -159,9 +159,11 @@ class LoginLedger:
                     continue
                 if outcome != "not_refused":
                     self.once_more = False
-                    doubt = tried.doubt or ("" if outcome == "refused" else "unclear")
-                    tried.note(now, "directory" if directory else doubt, times=sent, keep=LOGIN_ATTEMPTS)
-                    if tried.doubt != "unclear":
+                    other_cause = tried.other_cause or ("" if outcome == "refused" else "unclear")
+                    tried.note(
+                        now, "directory" if directory else other_cause, times=sent, keep=LOGIN_ATTEMPTS
+                    )
+                    if tried.other_cause != "unclear":
                         pause = self._clock.monotonic() + TIMING.login_pause
                         self._pauses[account, attempt.fingerprint] = pause
                 if tried.refused:
@@ -198,16 +200,16 @@ class LoginLedger:
                 for each in known.passwords.values():
                     if each.trying:
                         # Of a process that died: nobody knows how it ended, and when.
-                        each.note(now, each.doubt or "unclear", keep=LOGIN_ATTEMPTS)
+                        each.note(now, each.other_cause or "unclear", keep=LOGIN_ATTEMPTS)
                         each.trying = False
                 tried = known.passwords.get(attempt.fingerprint)
                 if not self.once_more and (why := _forbidden(known, tried, now)):
                     raise NotAllowedError(why)
                 if self._clock.monotonic() < self._pauses.get((account, attempt.fingerprint), 0.0):
                     raise NotAllowedError("was refused; waiting")
-                if tried and tried.doubt == "directory" and len(tried.refused) >= LOGIN_ATTEMPTS:
+                if tried and tried.other_cause == "directory" and len(tried.refused) >= LOGIN_ATTEMPTS:
                     of_directory = account.user
-                is_alone = is_alone or (tried is not None and tried.doubt != "")
+                is_alone = is_alone or (tried is not None and tried.other_cause != "")
                 left = LOGIN_ATTEMPTS - max(len(tried.refused) if tried else 0, len(_recent(known, now)))
                 attempt.allowed = min(attempt.allowed, max(left, 1))
                 attempt.accepted |= self._accepted.get(account) == attempt.fingerprint and not tried
@@ -262,10 +264,11 @@ def _forbidden(known: Known, tried: Tried | None, now: float) -> str:
     """Why a password of an account must not be tried now; '' if it may be."""
     if tried and tried.refused:
         times = len(tried.refused)
-        if times >= LOGIN_ATTEMPTS and not tried.doubt:
+        if times >= LOGIN_ATTEMPTS and not tried.other_cause:
             return f"was refused {times} times; waiting for a new password, {LOGIN_AGAIN}"
         if times >= LOGIN_ATTEMPTS and now < tried.refused[-1] + HOURLY:
-            return f"was refused {times} times; {_DOUBTS[tried.doubt]}: tried again every hour, {LOGIN_AGAIN}"
+            cause = _OTHER_CAUSES[tried.other_cause]
+            return f"was refused {times} times; {cause}: tried again every hour, {LOGIN_AGAIN}"
     recent = _recent(known, now)
     if len(recent) < LOGIN_ATTEMPTS:
         return ""

@@ -23,8 +23,8 @@ class Server:
         self._listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.logins = 0
 
-    def open(self, *_: Any, permit: Any, **__: Any) -> object:
-        permit(["127.0.0.1"])
+    def open(self, *_: Any, allow: Any, **__: Any) -> object:
+        allow(["127.0.0.1"])
         self.logins += 1
         if self._accepts and self.logins == 1:
             return object()
@@ -80,8 +80,8 @@ def test_any_other_password_waits_for_its_answer(stack: ExitStack, monkeypatch: 
 
 @pytest.mark.parametrize("kind", ["login_failed", "unreachable"])
 def test_a_server_that_repeats_the_password_does_not_get_it_into_our_log(kind: Kind) -> None:
-    def refuse(*_: object, permit: Permission, **__: object) -> object:
-        permit(())
+    def refuse(*_: object, allow: Permission, **__: object) -> object:
+        allow(())
         raise DatabaseError(kind, "login failed for monitor with pa(ss word", 4002)
 
     auth = Auth(user="monitor", password="pa(ss word")

@@ -56,7 +56,7 @@ def test_a_link_is_not_followed_and_a_directory_of_everybody_is_not_used(tmp_pat
         '{"salt": 7}',
         '{"accounts": {"x": 7}}',
         '{"accounts": {"x": {"passwords": {"h": {"refused": [1e999]}}}}}',
-        '{"accounts": {"x": {"passwords": {"h": {"refused": [], "doubt": "none"}}}}}',
+        '{"accounts": {"x": {"passwords": {"h": {"refused": [], "other_cause": "none"}}}}}',
         "[" * 100_000,
         "\xff",
     ],

@@ -47,9 +47,9 @@ class Scripted:
         *,
         deadline: float,
         program: str,
-        permit: Permission,
+        allow: Permission,
     ) -> "Scripted":
-        permit(())
+        allow(())
         self.logins.append((user, password, program))
         if self.login_error:
             raise self.login_error
