@@ -54,6 +54,7 @@ class MeasureDefinition(Selection):
     rare: bool = False
     events: float = 0.0
     step: float = 0.0
+    ago: bool = False
     grown: str | None = None
     fallen: str | None = None
     risen: str | None = None

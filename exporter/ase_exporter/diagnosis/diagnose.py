@@ -165,7 +165,7 @@ def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
     findings.sort(key=lambda finding: -finding.rank)
     state, word, text, level = _verdict(judge, findings, unknown)
     explained = {catalogue().findings[each.name].part for each in findings}
-    besides = tuple(judge.puzzles(explained)) if findings else ()
+    besides = (*judge.puzzles(explained), *judge.cold(explained)) if findings else ()
     return Diagnosis(
         state, word, text, level, tuple(findings), tuple(unknown), account, measures, readings.source, besides
     )
@@ -369,6 +369,13 @@ class _Judge:
         least = "diagnosis.some_share" if explained else "diagnosis.large_share"
         large = self._large_parts(least)
         return [text for part, text, contradicts in large if contradicts and part not in explained]
+
+    def cold(self, explained: Collection[str | None]) -> Iterator[str]:
+        """That a server was started lately, where a finding may come from its empty caches."""
+        up_time = self.measures["up_time"]
+        is_young = up_time.value is not None and 0 < up_time.value < threshold("diagnosis.cold_seconds")
+        if is_young and {"disk", "work"} & set(explained):
+            yield f"caches that may be cold (started {up_time.text} ago)"
 
     def remarks(self) -> list[str]:
         """Large parts of the account, each with why it is not wrong."""

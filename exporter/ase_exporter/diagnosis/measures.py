@@ -75,6 +75,10 @@ class Readings(Protocol):
     def source(self) -> str:
         """Where the readings come from, and over which window, for people."""
 
+    @property
+    def at(self) -> float:
+        """The end of the window, Unix time; 0 where it is not known."""
+
     def values(self, metric: str, *, lasting: bool = False) -> Rows:
         """The value of each series of a gauge. lasting: what has held for the whole window, not for a moment."""
 
@@ -100,6 +104,7 @@ class FixedReadings:
     gauges: Mapping[str, Rows] = field(default_factory=dict)
     counters: Mapping[str, Rows] = field(default_factory=dict)
     seconds: float = 0.0
+    at: float = 0.0
 
     def values(self, metric: str, *, lasting: bool = False) -> Rows:
         return self.gauges.get(metric, [])
@@ -230,6 +235,8 @@ class Evaluation:
             rows = {key: value for key, value in rows.items() if round(factor * value) >= definition.events}
             if not rows:
                 return replace(found, value=0.0)
+        if definition.ago:
+            return replace(found, value=max(0.0, self._readings.at - max(rows.values())))
         if definition.keep == "sum":
             return replace(found, value=math.fsum(rows.values()), spread=self._spread(definition))
         key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])

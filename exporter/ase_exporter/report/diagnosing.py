@@ -59,6 +59,11 @@ class PrometheusReadings:
             return "no part of the window was scraped without a gap"
         return f"Prometheus, {self.covered.seconds:.0f} s until {self.covered.end:.0f}"
 
+    @property
+    def at(self) -> float:
+        """The end of the covered window."""
+        return self.covered.end if self.covered else 0.0
+
     @cached_property
     def _gauges(self) -> Mapping[str, Rows]:
         """The last value of each gauge, of the collectors and of the options."""

@@ -51,7 +51,7 @@ class State:
     momentary: set[str] = field(default_factory=set)
     options: dict[str, float] = field(default_factory=dict)
 
-    source = "a generated state"
+    source, at = "a generated state", 1_800_000_000.0
 
     def set(self, metric: str, value: float, **labels: str) -> None:
         """Add a series."""
