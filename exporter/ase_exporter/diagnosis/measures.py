@@ -243,8 +243,11 @@ class Evaluation:
         return replace(found, value=value, subject=" ".join(key))
 
     def _spread(self, definition: MeasureDefinition) -> float:
-        """Two standard deviations of a share whose counters grow in steps: each is off by up to one at either end."""
-        if not definition.step or definition.per is None:
+        """Two standard deviations of a share whose counters grow in steps: each is off by up to one at either end.
+
+        What is known from the beginning, such as the shares of a report, is no growth of counters.
+        """
+        if not definition.step or definition.per is None or isinstance(self._readings, FixedReadings):
             return 0.0
         rows = len(self._all_rows(definition).fitting(tuple((definition.where or {}).items())))
         whole = math.fsum(self._grouped(definition.per, ()).values()) * self._readings.window(
