@@ -46,7 +46,8 @@ EMPTY = {
 SETTLED, WINDOW = 60.0, 20.0
 # Samples of the time before, from which the usual is known.
 USUAL = 3
-CONNECTIONS = {"number of user connections": 30000, "max memory": 67108864}
+LOCKS = 5000
+OPTIONS = {"number of user connections": 30000, "max memory": 67108864, "number of locks": LOCKS}
 # Grabs of the spinlock per second and engine, so that the strength is the share of time for which it is held.
 PROCEDURE_CACHE, GRABS = "Resource->rproccache_spin", 700.0
 MILLISECONDS = (0.5, 1.5, 4, 10, 25, 60, 150, 400)
@@ -85,6 +86,8 @@ class Cause:
         if self.key == "fill":
             database, kind = self.inside.split()
             fill[database] = EMPTY[database].model_copy(update={kind: (strength, strength)})
+        elif self.key == "held_locks":
+            changed[self.key] = round(strength * LOCKS)
         else:
             before = usual[self.key]
             value = strength * before if self.factor else strength
@@ -135,6 +138,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "log space": Cause(words("LOG FILLS", "FULL", "SUSPENDED"), SPACE, "fill", "orders log"),
     "data space": Cause(words("SPACE LOW", "FULL"), SPACE, "fill", "orders data"),
+    "locks": Cause(words("LOCKS", "LOCKS USED UP"), SPACE, "held_locks"),
     "tempdb space": Cause(words("SPACE LOW", "FULL"), SPACE, "fill", "tempdb data"),
 }
 SITES = [Site(seed, engines) for engines, seed in product((4, 32, 128), (1, 2))]
@@ -159,7 +163,7 @@ class Truth:
     def of(cls, cause: Cause, strength: float, world: World, throughput: float, quick: float) -> Self:
         point, now = world.operation.point, response(world)
         engines = len(world.online)
-        full = strength if cause.key == "fill" else 0.0
+        full = strength if cause.key in ("fill", "held_locks") else 0.0
         left = point.throughput / throughput
         return cls(
             cause, now / quick, now - quick, left, point.spinning / engines, point.busy / engines, full
@@ -219,7 +223,7 @@ class State:
 def sweep(site: Site, causes: Sequence[str] = tuple(CAUSES), every: int = 1) -> Iterator[State]:
     """The states of a server. every: of the strengths, only each so many."""
     content = sized(read(HEALTHY), site)
-    content["options"] |= CONNECTIONS
+    content["options"] |= OPTIONS
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.yaml"
         file.write_text(yaml.safe_dump(content, sort_keys=False))

@@ -118,7 +118,8 @@ class Workload(Strict):
     users: sessions in a closed loop. think_ms: pause between requests of `transactions_per_request`
     transactions. wait_ms: per transaction for the log, locks and latches; waits_ms: further ones by wait event;
     read_ms: per page that must come from disk. cpu_ms: engine time per transaction without spinning, of which
-    system_share counts as system ticks. background_cpu: engines busy with housekeeping. coherence: how much
+    system_share counts as system ticks. background_cpu: engines busy with housekeeping. held_locks: row locks that
+    one session holds beside what the transactions do. coherence: how much
     engines that spin slow down the one that holds (queueing.py). caches: by name; `*` stands for all others.
     effects: of the Memscale features, by name. adjust: further factors, of a step of the timeline.
     """
@@ -134,6 +135,7 @@ class Workload(Strict):
     cpu_ms: Positive = 1.0
     system_share: Annotated[float, Field(ge=0, lt=1)] = 0.1
     background_cpu: NotNegative = 0.01
+    held_locks: int = Field(default=0, ge=0)
     coherence: NotNegative = 0.5
     per_transaction: dict[str, NotNegative] = Field(default={})
     databases: tuple[Database, ...] = ()

@@ -130,6 +130,10 @@ def locks(world: World) -> Iterator[Names]:
             yield _lock(process, blocking[process.spid], "Granted", "exclusive", "ROW")
     for process in wanted:
         yield _lock(process, process, "Requested", "exclusive", "ROW")
+    for process in holders[:1]:
+        held = _lock(process, process, "Granted", "exclusive", "ROW") | {"blocking": False}
+        for number in range(world.workload.held_locks):
+            yield held | {"page": 100_000 + number // 40, "row": number % 40}
     yield from _client_locks(world)
 
 
