@@ -3,6 +3,7 @@ them."""
 
 import asyncio
 import logging
+import re
 from functools import partial
 from pathlib import Path
 
@@ -71,6 +72,6 @@ def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
     assert IN_LOGIN in "".join(lines(taken)) and "where id = ?" in shown["page"]
     assert not [where for where, text in shown.items() if "where id" in text and where != "page"]
     for where, text in shown.items():
-        # A counter in a capture may be this number.
-        assert IN_TEXT not in text or where == "capture", where
+        # A counter in a capture may be this number, and the digits of a duration may have it.
+        assert not re.search(rf"(?<![\d.]){IN_TEXT}(?!\d)", text) or where == "capture", where
         assert IN_PROGRAM not in text and IN_LOGIN not in text, where
