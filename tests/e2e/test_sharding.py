@@ -17,7 +17,8 @@ from ase_exporter.compare.prometheus import Prometheus, Sample
 PAGE = "docs/serving.md"
 NAMES = [f"PROD{number}" for number in range(6)]
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+# With scale-out and its stores: every night.
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 def of_the_page(*exporters: RunningExporter) -> str:
