@@ -16,7 +16,7 @@ from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.regular_files import trusting
 from ase_exporter.untrusted import encoders
-from ase_exporter.untrusted.answers import PLAIN, BoundedBody
+from ase_exporter.untrusted.answers import PLAIN, BoundedBody, no_answer
 from ase_exporter.untrusted.entry import load_json, one_line
 
 log = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class Poster:
         except (httpx2.TimeoutException, TimeoutError) as error:
             raise GrafanaError(f"no answer within {self._config.timeout:g} s") from error
         except httpx2.HTTPError as error:
-            raise GrafanaError(str(error) or type(error).__name__) from error
+            raise GrafanaError(no_answer(error)) from error
         status = response.status_code
         if httpx2.codes.is_client_error(status) and status not in _TEMPORARY:
             raise RejectedError(f"HTTP {status}: {one_line(body.content[:200].decode(errors='replace'))}")

@@ -13,8 +13,9 @@ def mcp(prometheus: str, exporter: str | None = None, selector: str = "") -> Non
 
     logs.configure("text", "warning")
     sources = Sources(prometheus, exporter, selector)
+    # A bad URL is an error at the start, a server that is down is not.
     with sources.connect():
-        """A bad URL is an error at the start, a server that is down is not."""
+        pass
     if sys.stdin.isatty():
         print("ase-exporter mcp: waits for a client's messages; see docs/mcp.md", file=sys.stderr)
     serve(sources)

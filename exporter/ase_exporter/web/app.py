@@ -76,9 +76,7 @@ class ExporterApp:
         self._state_directory = state_directory
         self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
         self._totals = TotalsFiles(state_directory)
-        self._logins = LoginLedger(
-            [*shared_directories(), *([state_directory] if state_directory else [])], memory=memory
-        )
+        self._logins = LoginLedger([*shared_directories(), state_directory], memory=memory)
         self.targets = Targets(self._logins, self._totals, self._on_scrape_end, self._judge)
         self.targets.configure(config, loaded.catalogue)
         self._process_totals = ProcessTotals(state_directory)
