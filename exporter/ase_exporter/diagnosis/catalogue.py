@@ -86,17 +86,20 @@ class PartDefinition(Strict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bounds(Strict):
-    """Limits of one measure."""
+    """Limits of one measure. surely: the least that it must be by the lower end of its interval."""
 
     at_least: Limit | None = None
     at_most: Limit | None = None
+    surely: Limit | None = None
 
-    def hold(self, value: float | None) -> bool | None:
-        """Whether a value is within them, None if it is not known."""
+    def hold(self, value: float | None, spread: float = 0.0) -> bool | None:
+        """Whether a value that is open by `spread` to either side is within them, None if it is not known."""
         if value is None:
             return None
-        return (self.at_least is None or value >= threshold(self.at_least)) and (
-            self.at_most is None or value <= threshold(self.at_most)
+        return (
+            (self.at_least is None or value >= threshold(self.at_least))
+            and (self.at_most is None or value <= threshold(self.at_most))
+            and (self.surely is None or value - spread >= threshold(self.surely))
         )
 
 

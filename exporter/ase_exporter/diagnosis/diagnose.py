@@ -165,7 +165,7 @@ def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
     findings.sort(key=lambda finding: -finding.rank)
     state, word, text, level = _verdict(judge, findings, unknown)
     explained = {catalogue().findings[each.name].part for each in findings}
-    besides = (*judge.puzzles(explained), *judge.cold(explained)) if findings else ()
+    besides = (*judge.puzzles(explained), *judge.cold(state)) if findings else ()
     return Diagnosis(
         state, word, text, level, tuple(findings), tuple(unknown), account, measures, readings.source, besides
     )
@@ -345,7 +345,7 @@ class _Judge:
             reached = value >= threshold(bounds.at_least or "0")
             if reached == (name == SHARE):
                 return None
-        return bounds.hold(value)
+        return bounds.hold(value, 0.0 if name in OF_ACCOUNT else self.measures[name].spread)
 
     def part_grown(self, part: str) -> float | None:
         """How much of the part's time in a transaction is above the usual; None if one of them is not known.
@@ -370,11 +370,11 @@ class _Judge:
         large = self._large_parts(least)
         return [text for part, text, contradicts in large if contradicts and part not in explained]
 
-    def cold(self, explained: Collection[str | None]) -> Iterator[str]:
-        """That a server was started lately, where a finding may come from its empty caches."""
+    def cold(self, finding: str) -> Iterator[str]:
+        """That a server was started lately, where its first finding may come from its empty caches."""
         up_time = self.measures["up_time"]
         is_young = up_time.value is not None and 0 < up_time.value < threshold("diagnosis.cold_seconds")
-        if is_young and {"disk", "work"} & set(explained):
+        if is_young and catalogue().findings[finding].part in {"disk", "work"}:
             yield f"caches that may be cold (started {up_time.text} ago)"
 
     def remarks(self) -> list[str]:

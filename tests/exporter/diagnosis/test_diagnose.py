@@ -227,6 +227,23 @@ def test_cpu_in_whole_seconds_shows_how_far_it_is_known(seconds: float, shown: s
         assert diagnose(healthy()).text.startswith(f"engines {shown} busy, ")
 
 
+@pytest.mark.parametrize(("seconds", "state"), [(10.0, "works"), (300.0, "saturated")])
+def test_engines_are_saturated_only_if_their_whole_seconds_prove_it(seconds: float, state: str) -> None:
+    with patch.object(State, "window", return_value=seconds):
+        assert diagnose(healthy(0.96)).state == state
+
+
+def test_other_findings_of_a_young_server_are_not_said_to_come_from_cold_caches() -> None:
+    state = healthy()
+    state.set("ase_start_timestamp_seconds", state.at - 240.0)
+    state.set("ase_wait_seconds_total", 60.0, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_wait_seconds_total", 50.0, event_id="29", event="read", **{"class": "read"})
+    state.set("ase_waits_total", 400.0, event_id="29", event="read", **{"class": "read"})
+    found = diagnose(state)
+    words = [each.word for each in found.findings]
+    assert words[0] == "LOG" and "DISK" in words and "cold" not in found.sentence
+
+
 def test_several_sessions_that_loop_are_found_together() -> None:
     usual = baseline_of(diagnose(healthy()))
     state = healthy(0.85)
