@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
+from ase_exporter.rules.definitions import rule_files
 from ase_exporter.rules.messages import messages
-from ase_exporter.rules.parameters import DefinitionError, parameters
+from ase_exporter.rules.parameters import DEFINITIONS, PLACEHOLDER, DefinitionError, parameters
 
 HERE = Path(__file__).parent
 RULES = HERE / "rules"
@@ -43,8 +43,7 @@ def alert_table() -> str:
     severities: dict[str, list[str]] = {}
     conditions: dict[str, str] = {}
     for definition in sorted(DEFINITIONS.glob("*.yaml")):
-        # A placeholder may stand where YAML allows only a plain word, so it is replaced before loading.
-        content = load_yaml(PLACEHOLDER.sub("0", definition.read_text()))
+        content = load_yaml(definition.read_text())
         for rule in (rule for group in content["groups"] for rule in group["rules"] if "alert" in rule):
             severities.setdefault(rule["alert"], []).append(rule["severity"])
             conditions.setdefault(rule["alert"], rule.get("when", ""))

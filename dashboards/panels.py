@@ -38,8 +38,14 @@ def steps(thresholds: Thresholds, base: str) -> Json:
     """Return thresholds from (value, colour) pairs; `base` is the colour below the first."""
     return {
         "mode": "absolute",
-        "steps": [{"value": None, "color": base}, *({"value": v, "color": c} for v, c in thresholds)],
+        "steps": [{"value": None, "color": base}, *(_step(*each) for each in thresholds)],
     }
+
+
+def _step(value: float, colour: str) -> Json:
+    """A threshold; Grafana ignores `parameter`, by which `write dashboards` finds what has another value."""
+    parameter = getattr(value, "parameter", None)
+    return {"value": value, "color": colour} | ({"parameter": parameter} if parameter else {})
 
 
 def by_name(name: str, **properties: Any) -> Json:

@@ -5,9 +5,30 @@ from typing import Any
 
 from ase_exporter.assets import load_yaml
 
-PARAMETERS: dict[str, dict[str, Any]] = load_yaml(
-    (Path(__file__).parents[1] / "alerts" / "parameters.yaml").read_text()
-)
+
+class _Ratio(float):
+    """A parameter that knows its name: what `write dashboards --thresholds` replaces."""
+
+    parameter: str
+
+
+class _Whole(int):
+    parameter: str
+
+
+def _named(value: Any, parameter: str) -> Any:
+    if kind := {float: _Ratio, int: _Whole}.get(type(value)):
+        value = kind(value)
+        value.parameter = parameter
+    return value
+
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    group: {name: _named(value, f"{group}.{name}") for name, value in values.items()}
+    for group, values in load_yaml(
+        (Path(__file__).parents[1] / "alerts" / "parameters.yaml").read_text()
+    ).items()
+}
 
 SPINLOCK = PARAMETERS["spinlock"]
 SECONDS_PER_SPIN = float(SPINLOCK["seconds_per_spin"])

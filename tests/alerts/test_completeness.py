@@ -12,6 +12,7 @@ from tests.alerts.shipped import ALERTS, NAMES, RULES, content
 from ase_exporter.assets import load_yaml
 from ase_exporter.commands.app import build
 from ase_exporter.rules.definitions import own_rule_files
+from ase_exporter.rules.limits import Thresholds
 
 # The last one only where something does.
 SECTIONS = ["What it means", "Confirm", "What to do", "What makes it worse"]
@@ -130,7 +131,7 @@ def test_every_rule_says_what_it_is() -> None:
 LINKED = [
     rule
     for text in own_rule_files(
-        {"links.grafana": "https://grafana", "links.runbooks": "https://wiki"}
+        Thresholds({"links.grafana": "https://grafana", "links.runbooks": "https://wiki"})
     ).values()
     for group in load_yaml(text)["groups"]
     for rule in group["rules"]

@@ -6,8 +6,9 @@ import pytest
 from alerts import write
 from tests.paths import REPOSITORY
 
-from ase_exporter.rules.definitions import DEFINITIONS, rule_files, with_hysteresis
-from ase_exporter.rules.parameters import DefinitionError, changed, parameters, ratios
+from ase_exporter.rules.definitions import rule_files, with_hysteresis
+from ase_exporter.rules.limits import own
+from ase_exporter.rules.parameters import DEFINITIONS, DefinitionError, changed, parameters, ratios
 
 DIAGNOSIS = REPOSITORY / "exporter" / "ase_exporter" / "diagnosis"
 
@@ -92,7 +93,7 @@ def test_settings_of_the_right_kind_are_taken(setting: str) -> None:
 )
 def test_other_settings_are_named_in_one_line(setting: str, message: str) -> None:
     with pytest.raises(DefinitionError, match=re.escape(message)) as raised:
-        changed([setting])
+        own(None, [setting])
     assert "\n" not in str(raised.value)
 
 

@@ -1,6 +1,7 @@
 """`ase-exporter write rules|dashboards|sql|config`: write files that ship with the exporter into a directory."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,13 +9,29 @@ from ase_exporter import assets
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import create
 
+# A threshold of a panel that is a parameter of the alerts.
+_STEP = re.compile(r'("value": )([^,\n]+)(,\s+"color": "[^"]+",\s+"parameter": "(?P<name>[^"]+)")')
 
-def rules(directory: Path, interval: float = 15.0, settings: list[str] | None = None) -> None:
-    _write(directory, rule_texts(interval, settings))
+
+def rules(
+    directory: Path,
+    interval: float = 15.0,
+    thresholds: Path | None = None,
+    settings: list[str] | None = None,
+) -> None:
+    _write(directory, rule_texts(interval, settings, thresholds))
 
 
-def dashboards(directory: Path) -> None:
-    _write(directory, shipped_files("dashboards"))
+def dashboards(directory: Path, thresholds: Path | None = None) -> None:
+    from ase_exporter.rules import limits
+
+    values = limits.own(thresholds, []).values
+
+    def step(match: re.Match[str]) -> str:
+        return f"{match[1]}{values.get(match['name'], match[2])}{match[3]}"
+
+    texts = shipped_files("dashboards")
+    _write(directory, {name: _STEP.sub(step, text) for name, text in texts.items()})
 
 
 def sql(directory: Path) -> None:
@@ -25,12 +42,14 @@ def config(directory: Path) -> None:
     _write(directory, shipped_files("config"))
 
 
-def rule_texts(interval: float, settings: list[str] | None = None) -> dict[str, str]:
-    """Rule files by name, for a scrape interval in seconds and thresholds as --set has them."""
-    from ase_exporter.rules import definitions, intervals, parameters
+def rule_texts(
+    interval: float, settings: list[str] | None = None, thresholds: Path | None = None
+) -> dict[str, str]:
+    """Rule files by name, for a scrape interval in seconds, and for thresholds as --thresholds and --set have them."""
+    from ase_exporter.rules import definitions, intervals, limits
 
-    own = definitions.own_rule_files(parameters.changed(settings)) if settings else {}
-    return intervals.rule_files(interval, own)
+    own = limits.own(thresholds, settings or [])
+    return intervals.rule_files(interval, definitions.own_rule_files(own) if own else {})
 
 
 def shipped_files(name: str) -> dict[str, str]:

@@ -13,16 +13,15 @@ proof against lost scrapes and against several exporters of one server:
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ase_exporter import assets
 from ase_exporter.rules.intervals import dump
-from ase_exporter.rules.parameters import parameters, ratios
+from ase_exporter.rules.limits import Limit, Thresholds, scopes, within
+from ase_exporter.rules.parameters import DEFINITIONS, PLACEHOLDER, parameters, ratios
 
-DEFINITIONS = assets.directory("definitions")
-PLACEHOLDER = re.compile(r"<<~?([a-z0-9_.]+)>>")
 # A limit with hysteresis, after what compares with it.
 _LIMIT = re.compile(r"(?P<compares>[<>]=?)\s*~(?P<name>[a-z0-9_.]+)~")
 # A string, the labels after on, by, ignoring or without, or a series with what makes it more than an instant.
@@ -37,31 +36,49 @@ HEADER = (
 )
 
 
-def rule_files(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def rule_files(values: Mapping[str, str], limits: Sequence[Limit] = ()) -> Iterator[tuple[str, str]]:
     """Yield (file name, text) of the rule file of each definition."""
     for definition in sorted(DEFINITIONS.glob("*.yaml")):
-        yield f"{definition.stem}.alerts.yaml", rule_file(definition, values)
+        yield f"{definition.stem}.alerts.yaml", rule_file(definition, values, limits)
 
 
-def own_rule_files(changed: Mapping[str, str]) -> dict[str, str]:
-    """The rule files of all definitions by name, with other values of some parameters; a comment names them."""
-    heading = f"# With {', '.join(f'{name}={value}' for name, value in changed.items())}\n"
-    return {name: heading + text for name, text in rule_files({**parameters(), **changed})}
+def own_rule_files(own: Thresholds) -> dict[str, str]:
+    """The rule files of all definitions by name, with thresholds of one's own; a comment names them."""
+    limits = [{**limit.where, **limit.values} for limit in own.limits]
+    named = [*({name: value} for name, value in own.values.items()), *limits]
+    listed = ", ".join(" ".join(f"{name}={value}" for name, value in each.items()) for each in named)
+    heading = f"# With {listed}\n"
+    return {name: heading + text for name, text in rule_files({**parameters(), **own.values}, own.limits)}
 
 
-def rule_file(definition: Path, values: Mapping[str, str]) -> str:
+def rule_file(definition: Path, values: Mapping[str, str], limits: Sequence[Limit] = ()) -> str:
     """Return the Prometheus rule file of one definition, as text."""
-
-    def value(match: re.Match[str]) -> str:
-        # A limit with hysteresis keeps its name until then.
-        text = values[match[1]]
-        return f"~{match[1]}~" if match[0].startswith("<<~") else text
-
-    content = assets.load_yaml(PLACEHOLDER.sub(value, definition.read_text(encoding="utf-8")))
+    content = assets.load_yaml(definition.read_text(encoding="utf-8"))
     for group in content["groups"]:
         dashboard = group.pop("dashboard", None)
-        group["rules"] = [_rule(each, dashboard, values) for each in group["rules"]]
+        group["rules"] = [_rule(each, dashboard, values, limits) for each in group["rules"]]
     return HEADER.format(name=definition.name) + dump(content)
+
+
+def _filled(part: Any, values: Mapping[str, str]) -> Any:
+    """It with parameters in place of their names; a limit with hysteresis keeps its name until later."""
+
+    def value(match: re.Match[str]) -> str:
+        return f"~{match[1]}~" if match[0].startswith("<<~") else values[match[1]]
+
+    if isinstance(part, dict):
+        return {key: _filled(each, values) for key, each in part.items()}
+    return PLACEHOLDER.sub(value, part) if isinstance(part, str) else part
+
+
+def limited(rule: Mapping[str, Any], values: Mapping[str, str], limits: Sequence[Limit]) -> str:
+    """The expression of a rule: where limits change a parameter of it, once for each part of the series."""
+    used = set(PLACEHOLDER.findall(rule["expr"] + rule.get("stays", "")))
+    parts = [
+        within(with_hysteresis(_filled(rule, there := {**values, **scope.values}), there), scope)
+        for scope in scopes(limits, used)
+    ]
+    return parts[0] if len(parts) == 1 else "\nor\n".join(f"(\n{part}\n)" for part in parts)
 
 
 def with_hysteresis(rule: Mapping[str, Any], values: Mapping[str, str]) -> str:
@@ -103,9 +120,12 @@ def tolerant(expr: str, gap: str) -> str:
     return _PARTS.sub(part, expr)
 
 
-def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> dict[str, Any]:
+def _rule(
+    rule: dict[str, Any], dashboard: str, values: Mapping[str, str], limits: Sequence[Limit]
+) -> dict[str, Any]:
     kept = values["fleet.labels"].replace(",", ", ")
-    expr = _KEPT.sub(rf"\1 (\2, {kept})", with_hysteresis(rule, values))
+    expr = _KEPT.sub(rf"\1 (\2, {kept})", limited(rule, values, limits))
+    rule = _filled(rule, values)
     if "record" in rule:
         return {
             "record": rule["record"],

@@ -16,8 +16,12 @@ from ase_exporter.rules.messages import messages
 # From these severities on, messages page, or are tickets, unless messages.yaml says otherwise.
 PAGES, TICKETS = 20, 17
 PARAMETERS = assets.directory("parameters.yaml")
+DEFINITIONS = assets.directory("definitions")
+PLACEHOLDER = re.compile(r"<<~?([a-z0-9_.]+)>>")
 # What rules, the diagnosis, `top`, `advise` and `compare` calculate with: a value for the rules alone would contradict.
 _ONE_VALUE = "spinlock.seconds_per_spin"
+# Limits of warnings whose name does not say that of the critical alert.
+_CRITICAL = {"server.connections_used": "server.full", "locks.used": "server.full"}
 
 # https://prometheus.io/docs/prometheus/latest/configuration/configuration/#configuration-file
 _DURATION = re.compile(r"(?=\d)(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?")
@@ -41,41 +45,68 @@ def thresholds() -> Mapping[str, float]:
 def changed(settings: Iterable[str]) -> dict[str, str]:
     """Return the parameters that settings NAME=VALUE give another value, as `parameters` does.
 
-    NAME is group.name, name alone if only one group has it, or a short name. Raises DefinitionError.
+    NAME is group.name or a short name. Raises DefinitionError.
     """
-    shipped = _shipped()
-    overrides: dict[str, Any] = {}
+    overrides: dict[str, str] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
             raise DefinitionError(f"--set {setting}: expected NAME=VALUE, such as data_cache=0.15")
-        full = _full_name(name.strip(), shipped)
-        if full.startswith(_ONE_VALUE):
-            raise DefinitionError(
-                f"--set {name}: the exporter calculates with it, too: change it in {PARAMETERS}"
-            )
-        value = overrides[full] = _value(text.strip(), shipped[full])
-        if expected := _mismatch(full, value, shipped[full]):
-            raise DefinitionError(f"--set: {full}: {value!r}: expected {expected}")
-    _check_order(shipped | overrides)
-    return {name: str(value) for name, value in overrides.items()}
+        overrides.update([checked(name.strip(), text.strip(), "--set")])
+    return overrides
+
+
+def checked(name: str, value: Any, where: str) -> tuple[str, str]:
+    """Full name and text of a parameter that a user gives; text may be a percentage.
+
+    where: what an error begins with. Raises DefinitionError.
+    """
+    shipped = _shipped()
+    full = full_name(name, shipped, where)
+    if full.startswith(_ONE_VALUE):
+        raise DefinitionError(
+            f"{where}: {name}: the exporter calculates with it, too: change it in {PARAMETERS}"
+        )
+    if isinstance(value, str):
+        value = _value(value, shipped[full])
+    if expected := _mismatch(full, value, shipped[full]):
+        raise DefinitionError(f"{where}: {full}: {value!r}: expected {expected}")
+    return full, str(value)
+
+
+def check_order(overrides: Mapping[str, str], where: str) -> None:
+    """Refuse a limit of a warning over that of the critical alert: both would fire at once, or the wrong one."""
+    values = {**parameters(), **overrides}
+    for name in values:
+        critical = _CRITICAL.get(name, name.replace("warning", "critical"))
+        if name.startswith("spinlock."):
+            critical = "spinlock.critical"
+        is_warning = name in _CRITICAL or (name.endswith("warning") and critical in values)
+        if is_warning and float(values[name]) > float(values[critical]):
+            raise DefinitionError(f"{where}: {name} {values[name]} is over {critical} {values[critical]}")
+
+
+def full_name(name: str, names: Iterable[str], where: str) -> str:
+    """The one of the names that a user means: itself, or what a short name stands for. Raises DefinitionError."""
+    short = {
+        name: full for name, full in beside("parameter_kinds.yaml")["short_names"].items() if full in names
+    }
+    if name in short:
+        return str(short[name])
+    if name in names:
+        return name
+    # A part of a name is refused even if one has it: tomorrow there may be two.
+    known = [*short, *names]
+    found = [each for each in names if each.partition(".")[2] == name]
+    found = found or [each for each in names if name and name in each]
+    found = found or get_close_matches(name, known, cutoff=0.5) or known
+    raise DefinitionError(f"{where}: {name}: expected {'one of ' * (len(found) > 1)}{', '.join(found)}")
 
 
 @cache
 def _shipped() -> dict[str, Any]:
     """All parameters by dotted name: those of parameters.yaml, and the patterns of messages."""
     return _numbers_and_texts() | _patterns()
-
-
-def _full_name(name: str, shipped: Mapping[str, Any]) -> str:
-    if name in (short := _beside("parameter_kinds.yaml")["short_names"]):
-        return str(short[name])
-    candidates = [each for each in shipped if name in (each, each.partition(".")[2])]
-    if len(candidates) == 1:
-        return candidates[0]
-    problem = f"one of {', '.join(candidates)}" if candidates else "a parameter of alerts/parameters.yaml"
-    near = [] if candidates else get_close_matches(name, [*short, *shipped], cutoff=0.5)
-    raise DefinitionError(f"--set {name}: expected {problem}{', such as ' if near else ''}{', '.join(near)}")
 
 
 def _value(text: str, shipped: Any) -> Any:
@@ -88,16 +119,6 @@ def _value(text: str, shipped: Any) -> Any:
     except ValueError:
         return text
     return int(number) if number.is_integer() else number
-
-
-def _check_order(values: Mapping[str, Any]) -> None:
-    """Refuse a limit of a warning over that of the critical alert: both would fire at once, or the wrong one."""
-    for name in values:
-        critical = name.replace("warning", "critical")
-        if name.startswith("spinlock."):
-            critical = "spinlock.critical"
-        if name.endswith("warning") and critical in values and values[name] > values[critical]:
-            raise DefinitionError(f"--set: {name} {values[name]} is over {critical} {values[critical]}")
 
 
 def _mismatch(name: str, value: Any, shipped: Any) -> str | None:
@@ -152,13 +173,13 @@ def _alternatives(numbers: Iterable[int]) -> str:
 def ratios() -> frozenset[str]:
     return frozenset(
         f"{group}.{name}"
-        for group, names in _beside("parameter_kinds.yaml")["ratios"].items()
+        for group, names in beside("parameter_kinds.yaml")["ratios"].items()
         for name in names
     )
 
 
 @cache
-def _beside(name: str) -> dict[str, Any]:
+def beside(name: str) -> dict[str, Any]:
     """What a file beside this module holds."""
     loaded: dict[str, Any] = assets.load_yaml(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     return loaded

@@ -1,5 +1,6 @@
 """`ase-exporter write rules|dashboards|sql|config` writes what the repository maintains."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,12 @@ def test_files_of_an_older_version_are_replaced_and_others_stay(run: Run, tmp_pa
 
 
 def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
-    settings = ["data_cache=0.15", "hold=10m", "links.runbooks=https://wiki/ase", "min_engine_share=2e-5"]
+    settings = [
+        "data_cache=0.15",
+        "spinlock.hold=10m",
+        "links.runbooks=https://wiki/ase",
+        "spinlock.min_engine_share=2e-5",
+    ]
     result = run(
         "write", "rules", "--output", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings)
     )
@@ -48,3 +54,16 @@ def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
     assert "[10m]" in text
     assert "https://wiki/ase/AseSpinlockContention.md" in text
     assert "> 2e-05" in text
+
+
+def test_boards_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("data_cache: 15%\nlimits: [{server: BILLING, space.warning: 80%}]\n")
+    output = tmp_path / "boards"
+    result = run("write", "dashboards", f"--thresholds={tmp_path / 'mine.yaml'}", "--output", str(output))
+    assert (result.returncode, result.stderr) == (0, "")
+    shipped = {path.name: path.read_text() for path in (REPOSITORY / "dashboards" / "json").iterdir()}
+    wanted = re.compile(r'("value": )0\.1(,\s+"color": "orange",\s+"parameter": "spinlock.cache_warning")')
+    assert len(wanted.findall(shipped["ase-contention.json"])) > 3
+    assert {path.name: path.read_text() for path in output.iterdir()} == {
+        name: wanted.sub(r"\g<1>0.15\2", text) for name, text in shipped.items()
+    }
