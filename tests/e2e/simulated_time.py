@@ -63,7 +63,6 @@ def metrics_in_rules() -> frozenset[str]:
     """Names of all scraped metrics that a rule, `compare` or `report` uses."""
     readers = [
         EXPORTER / "compare" / "measures.yaml",
-        EXPORTER / "advise" / "evidence.py",
         EXPORTER / "diagnosis" / "findings.yaml",
         EXPORTER / "report" / "tables.yaml",
         *(EXPORTER / "report").glob("*.py"),

@@ -1,12 +1,11 @@
-"""Advice as a view, and as answers to programs have it."""
+"""Advice as a view."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
 from ase_exporter.views.figures import short, shown
-from ase_exporter.views.view import Code, Items, Line, Part, Quoting, Section, Style, Table, View, columns
+from ase_exporter.views.view import Code, Items, Line, Part, Section, Style, Table, View, columns
 
 MAX_SHOWN = 15
 _STYLES: dict[str, Style] = {"severe": "worse", "hot": "worse", "quiet": "soft"}
@@ -109,15 +108,3 @@ def _row(finding: SpinlockFinding) -> tuple[str, ...]:
         f"{finding.engines:.2f}",
         finding.severity,
     )
-
-
-def step_data(step: AdviceStep) -> dict[str, Any]:
-    """One thing to do, for programs: nothing runs it."""
-    return {
-        "statements": [*map(Quoting, step.statements)],
-        "why": Quoting(step.why),
-        "gains": step.ceiling,
-        "costs": step.price,
-        "restart": step.restart,
-        "warnings": [*map(Quoting, step.warnings)],
-    }

@@ -38,8 +38,8 @@ class Coverage:
     begins: NDArray[np.int64]
     servers: int = 1
 
-    def stretch(self, *, last: bool = False) -> "Coverage | None":
-        """The longest part of the window without a gap, or the last one; None if no two scrapes belong together."""
+    def stretch(self) -> "Coverage | None":
+        """The longest part of the window without a gap; None if no two scrapes belong together."""
         first = int(np.searchsorted(self.times, self.span.start))
         if len(self.times) - first < 2:
             return None
@@ -47,7 +47,7 @@ class Coverage:
         breaks = np.union1d(gaps, self.begins)
         firsts = np.append(first, breaks[breaks > first])
         lasts = np.append(firsts[1:], len(self.times)) - 1
-        chosen = -1 if last else int(np.argmax(self.times[lasts] - self.times[firsts]))
+        chosen = int(np.argmax(self.times[lasts] - self.times[firsts]))
         start, end = float(self.times[firsts[chosen]]), float(self.times[lasts[chosen]])
         if end <= start:
             return None

@@ -38,10 +38,6 @@ def _labels(series: Mapping[str, Any]) -> Labels:
     return found
 
 
-class PrometheusError(UserError):
-    """The server cannot be reached, is not Prometheus, rejects the query, or answers too late or too much."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One series of an instant query."""
@@ -71,7 +67,7 @@ def _series(answer: Mapping[str, Any]) -> Series:
 
 
 class Prometheus:
-    """A client of one server. Every failure is a PrometheusError with one line, without the URL's password.
+    """A client of one server. Every failure is a UserError with one line, without the URL's password.
 
     timeout: seconds for one request. max_bytes: of one response. deadline: on the monotonic clock, for all requests
     together. warnings: what the server said about its answers so far, such as that they are partial. requests: how
@@ -140,7 +136,7 @@ class Prometheus:
         try:
             status, content = self._read(path, parameters)
         except httpx2.HTTPError as error:
-            raise PrometheusError(f"Prometheus at {self._shown}: {no_answer(error)}") from error
+            raise UserError(f"Prometheus at {self._shown}: {no_answer(error)}") from error
         with self._readable(status):
             body = load_json(content)
             if body["status"] == "success":
@@ -148,7 +144,7 @@ class Prometheus:
                 self.warnings += (redact(str(each)) for each in body.get("warnings", ()))
                 return data
             reason = " ".join(str(body["error"]).split())[:MAX_REASON]
-        raise PrometheusError(f"Prometheus at {self._shown}: {reason}")
+        raise UserError(f"Prometheus at {self._shown}: {reason}")
 
     @contextmanager
     def _readable(self, status: int) -> Iterator[None]:
@@ -157,7 +153,7 @@ class Prometheus:
             yield
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
             reason = f"HTTP {status}, not an answer of Prometheus's API"
-            raise PrometheusError(f"Prometheus at {self._shown}: {reason}") from error
+            raise UserError(f"Prometheus at {self._shown}: {reason}") from error
 
     def _read(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
         """Status and body of a response, within the limits."""

@@ -149,11 +149,10 @@ class DiagnosisCatalogue(Strict):
 
     def that_read(self, metrics: Collection[str]) -> list[str]:
         """The findings that need any of these metrics."""
-        return [
-            name for name, each in self.findings.items() if not self._metrics_of(each).isdisjoint(metrics)
-        ]
+        return [name for name, each in self.findings.items() if not self.metrics_of(each).isdisjoint(metrics)]
 
-    def _metrics_of(self, finding: FindingDefinition) -> set[str]:
+    def metrics_of(self, finding: FindingDefinition) -> set[str]:
+        """The metrics that a finding needs."""
         inputs = self.inputs_of(finding)
         defined = [self.measures[self.measures[name].compared or name] for name in inputs]
         found = {selection.metric for each in defined for selection in each.selections}

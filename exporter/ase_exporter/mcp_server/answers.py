@@ -10,9 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ase_exporter.advise.advice import SpinlockFinding
-from ase_exporter.advise.advice import advise as weigh
-from ase_exporter.advise.view import step_data
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.marks import ask_exporter, marks_from_exporter
@@ -21,15 +18,17 @@ from ase_exporter.compare.request import Request, answer
 from ase_exporter.compare.statistics import CONFIDENCE
 from ase_exporter.compare.view import changed_rows, findings, headline, method, row_data
 from ase_exporter.compare.windows import Span
-from ase_exporter.diagnosis.data import diagnosis_data, finding_data
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.sources import Sources, certainty
-from ase_exporter.report.diagnosing import diagnose_window, evidence
+from ase_exporter.report.past_diagnosis import PastDiagnosis, PastFinding, read_diagnosis
 from ase_exporter.sessions.session import Session
 from ase_exporter.views.figures import iso
 from ase_exporter.views.view import Foreign, Quoting
 
+# Whoever has a login of the server.
+ADVISE = "ase-exporter advise --target SERVER"
 MAX_SERVERS, MAX_WINDOWS, MAX_CHANGES, MAX_ROWS = 1000, 20, 50, 100
 # Seconds before the window in which a change may be the cause, and how many changes are listed.
 CHANGES_BEFORE, MAX_CAUSES = 3600.0, 10
@@ -96,26 +95,68 @@ def _recorded(sources: Sources) -> tuple[Recorded, Recorded, Recorded, Recorded,
 def diagnose(sources: Sources, arguments: inputs.Diagnose) -> Answer:
     """Why a server is slow, or that nothing is wrong: causes by the session time that each explains.
 
-    Without start: now. For a window, give the time since which it is slow as start: it is compared with the time
-    before. What is not judged is not well: say so, and name the option that it needs.
+    Without start: now. For a window, give the time since which it is slow as start. What is not judged is not well:
+    say so, and name the option that it needs. For the SQL of a next step, name the command in `statements_by`.
     """
     if arguments.start is None and sources.exporter:
         return _diagnosis_now(sources, sources.exporter, arguments.server)
     window = inputs.Window(server=arguments.server, start=arguments.start or "now-15m", end=arguments.end)
     selector, span = sources.window(window)
     with sources.connect() as prometheus:
-        found, covered = diagnose_window(prometheus, selector, span)
+        found = read_diagnosis(prometheus, selector, span)
         changes = sources.changes(prometheus, arguments.server, span.start - CHANGES_BEFORE, span.end)
-        sure = certainty(prometheus, selector, span, covered.seconds if covered else None)
+        sure = certainty(prometheus, selector, span)
         query = f'last_over_time(ALERTS{{alertstate="firing", {selector}}}[{range_text(span.seconds)}])'
         fired = {each.labels.get("alertname", "") for each in prometheus.query(query, span.end)}
     return {
         "server": arguments.server,
-        "window": _window(covered or span),
-        **diagnosis_data(found),
+        "window": _window(span),
+        **_past(found),
         "changes": [*map(_change, changes[-MAX_CAUSES:])],
         "alerts_fired": [*map(Foreign, sorted(fired))],
         "certainty": sure,
+        "statements_by": ADVISE,
+    }
+
+
+def _past(found: PastDiagnosis) -> Answer:
+    """What the exporter said in a window. Words are labels of metrics: text of others."""
+    known, sessions = catalogue(), sum(found.account.values())
+    return {
+        "state": Foreign(found.state),
+        "word": Foreign(found.word),
+        # What was worst has the largest; below 0 nothing was wrong.
+        "rank": found.rank,
+        "level": found.level,
+        "causes": [*map(_cause, found.findings)],
+        "account": [
+            {
+                "part": part.title,
+                "sessions": found.account.get(name),
+                "share": found.account[name] / sessions if sessions and name in found.account else None,
+            }
+            for name, part in known.account.items()
+        ],
+        "not_judged": [
+            {"finding": name, "word": known.findings[name].word, "reason": reason}
+            for name, reason in found.unknown.items()
+        ],
+    }
+
+
+def _cause(finding: PastFinding) -> Answer:
+    """Something that was wrong. share: of all session time, the most that can be gained; held: of the scrapes."""
+    known = finding.definition
+    return {
+        "finding": Foreign(finding.name),
+        "word": Foreign(finding.word),
+        "says": finding.text,
+        "share": finding.share,
+        "held": finding.held,
+        "about_kind": Foreign(finding.subject.kind if finding.subject else ""),
+        "about": Foreign(finding.subject.name if finding.subject else ""),
+        "next_steps": known.next if known else [],
+        "expect": known.expect if known else "",
     }
 
 
@@ -135,6 +176,7 @@ def _diagnosis_now(sources: Sources, exporter: str, server: str) -> Answer:
         "changes": [*map(_change, recent[-MAX_CAUSES:])],
         "alerts_fired": None,
         "certainty": {"notes": []},
+        "statements_by": ADVISE,
     }
 
 
@@ -256,35 +298,6 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Answer:
     }
 
 
-def advise(sources: Sources, arguments: inputs.Window) -> Answer:
-    """What eases what is wrong in a window: statements for an administrator, arithmetic, ceiling, price."""
-    selector, span = sources.window(arguments)
-    with sources.connect() as prometheus:
-        advice = weigh(evidence(prometheus, selector, span))
-        sure = certainty(prometheus, selector, span, advice.evidence.seconds)
-    missing = advice.evidence.missing
-    return {
-        "server": arguments.server,
-        "window": _window(span),
-        "version": None if "ase_info" in missing else str(advice.evidence.version),
-        # Of spinlocks, `findings` has the steps.
-        "causes": [
-            {
-                "cause": finding_data(each.finding),
-                "steps": [*map(step_data, each.steps)],
-                "cautions": [*map(Quoting, each.cautions)],
-            }
-            for each in advice.causes
-        ],
-        "findings": [*map(_spinlock, advice.hot)],
-        "features": [f"{each.name} (from {each.since}): {each.caveat}" for each in advice.features],
-        "do_not": advice.do_not,
-        # What was not read, and what the advice lacks without it.
-        "not_known": [*map(Quoting, missing.values()), "owners of tables: no table is named"],
-        "certainty": sure,
-    }
-
-
 def _window(span: Span, said: Callable[[str], str] = str) -> Answer:
     """A window of time. cuts: why it is shorter than it might be."""
     cuts = [Quoting(said(cut)) for cut in span.cuts]
@@ -298,28 +311,6 @@ def _change(change: Change) -> Answer:
         "not_before": None if change.not_before is None else iso(change.not_before),
     }
     return times | {name: Foreign(getattr(change, name)) for name in ("kind", "name", "old", "new", "ref")}
-
-
-def _spinlock(finding: SpinlockFinding) -> Answer:
-    """A spinlock that needs action, and what eases it. engines_spinning: about how many, an estimate."""
-    spinlock = finding.spinlock
-    return {
-        "spinlock": {
-            "spinlock": Foreign(spinlock.name),
-            "spinlock_class": Foreign(spinlock.spinlock_class),
-            "state": finding.severity,
-            "contention": spinlock.contention,
-            "grabs_per_second": spinlock.grabs,
-            "spins_per_second": spinlock.spins,
-            "waits_per_second": spinlock.waits,
-            "engines_spinning": finding.engines,
-        },
-        "protects": finding.protects,
-        "current": Quoting(finding.current),
-        "steps": [*map(step_data, finding.steps)],
-        "cautions": [*map(Quoting, finding.cautions)],
-        "sources": finding.sources,
-    }
 
 
 def _row(row: ComparisonRow) -> Answer:

@@ -73,11 +73,8 @@ class Sources:
         return found
 
 
-def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float | None) -> dict[str, Any]:
-    """How sure an answer is: the scrapes of a server in a window, and what is wrong with them.
-
-    covered: seconds of the part of the window that figures are of, if that is known.
-    """
+def certainty(prometheus: Prometheus, selector: str, span: Span) -> dict[str, Any]:
+    """How sure an answer is: the scrapes of a server in a window, and what is wrong with them."""
     seen = read_coverage(prometheus, selector, span)
     times = seen.times[seen.times >= span.start]
     # A window holds one scrape more or less than its length says.
@@ -87,8 +84,6 @@ def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float 
         notes.append("fewer than two scrapes in the window")
     elif coverage < MIN_COVERAGE:
         notes.append(f"gaps: the server was scraped in {shown(coverage, 'ratio')} of the window")
-    if covered is not None and covered < span.seconds - 1:
-        notes.append(f"figures are of {covered:.0f} s of the window, which were scraped without a gap")
     return {
         "scrapes": len(times),
         "coverage": None if coverage is None else round(coverage, 3),

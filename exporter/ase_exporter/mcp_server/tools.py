@@ -57,7 +57,6 @@ TOOLS = {
         answers.sessions,
         answers.changes,
         answers.compare,
-        answers.advise,
     )
 }
 

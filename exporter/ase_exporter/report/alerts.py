@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,26 +67,21 @@ def resolution(period: Period) -> float:
     return max(MIN_STEP, math.ceil(period.seconds / MAX_POINTS / MIN_STEP) * MIN_STEP)
 
 
-def alerts_by_instance(
-    server: Prometheus, selector: str, period: Period, by: str = "", step: float | None = None
-) -> Mapping[str, list[AlertHistory]]:
-    """The alerts that fired, by the value of a label, the worst first. by: '' for all under ''.
-
-    step: seconds to which their ends are to be known, by default those of `resolution`.
-    """
-    step = max(step or 0.0, resolution(period))
-    times: defaultdict[tuple[str, ...], set[float]] = defaultdict(set)
-    subjects: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+def read_alerts(server: Prometheus, selector: str, period: Period) -> list[AlertHistory]:
+    """The alerts that fired, the worst first."""
+    step = resolution(period)
+    times: defaultdict[tuple[str, str], set[float]] = defaultdict(set)
+    subjects: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for series in server.over(_FIRING % (selector, range_text(step)), period.start + step, period.end, step):
-        key = tuple(series.labels.get(label, "") for label in (by, "alertname", "severity"))
+        key = series.labels.get("alertname", ""), series.labels.get("severity", "")
         times[key].update(map(float, series.times))
         subjects[key].add(_subject(series.labels))
-    found: defaultdict[str, list[AlertHistory]] = defaultdict(list)
-    for (owner, name, severity), fired in times.items():
-        about, spells = sorted(subjects[owner, name, severity]), spells_of(sorted(fired), step)
+    found = []
+    for (name, severity), fired in times.items():
+        about, spells = sorted(subjects[name, severity]), spells_of(sorted(fired), step)
         firing = spells[-1].end > period.end - PAUSE - step
-        found[owner].append(AlertHistory(name, severity or "none", tuple(about), tuple(spells), firing))
-    return {owner: sorted(alerts, key=lambda alert: alert.rank) for owner, alerts in found.items()}
+        found.append(AlertHistory(name, severity or "none", tuple(about), tuple(spells), firing))
+    return sorted(found, key=lambda alert: alert.rank)
 
 
 def spells_of(times: Sequence[float], step: float) -> list[Span]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ase_exporter.compare.prometheus import Prometheus, Series, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
-from ase_exporter.report.diagnosing import FoundInSpan
+from ase_exporter.report.past_diagnosis import FoundInSpan
 from ase_exporter.report.period import Period, bin_length
 from ase_exporter.untrusted.encoders import promql
 
@@ -111,16 +111,11 @@ def read_server_history(server: Prometheus, selector: str, period: Period) -> Se
     """The history of a server. Raises UserError if the recording rules have left no series."""
     found = {name: only_series(server, query, selector, period) for name, query in AVERAGES.items()}
     if np.isnan(found["busy"]).all():
-        raise not_recorded(f"{{{selector}}}")
+        raise UserError(
+            f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {{{selector}}} in the period; it is recorded by the"
+            " shipped rules (ase-exporter write rules --output DIR)"
+        )
     return ServerHistory(period, **found, spinlocks=_spinlocks(server, selector, period))
-
-
-def not_recorded(what: str) -> UserError:
-    """The error where the recording rules have left no series of these servers."""
-    return UserError(
-        f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {what} in the period; it is recorded by the shipped"
-        " rules (ase-exporter write rules --output DIR)"
-    )
 
 
 def without_edges(

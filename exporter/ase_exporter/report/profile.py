@@ -10,14 +10,33 @@ from ase_exporter.catalogue.wait_parts import wait_parts
 from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.config import yaml_files
-from ase_exporter.diagnosis.load_profile import COUNTERS, MAX_ROWS, LoadCounter, LoadRow, load_profile
 from ase_exporter.diagnosis.provenance import collectors
 from ase_exporter.untrusted.encoders import promql
 
+# Of each table.
+MAX_ROWS = 15
 # Evaluations of a mean.
 POINTS = 300
 # Seconds: a rate needs a few scrapes.
 MIN_WINDOW = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCounter:
+    """One row of the load: a counter, summed over its series. modes: of the label `mode`, if only those count."""
+
+    title: str
+    metric: str
+    modes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRow:
+    """Of one counter; None where it is not known, or there were no transactions."""
+
+    title: str
+    per_second: float | None
+    per_transaction: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +52,12 @@ class ProfileTable:
     query: str
     rows: Sequence[tuple[str, float]] = ()
     reason: str = ""
+
+
+@cache
+def load_counters() -> Sequence[LoadCounter]:
+    """The rows of the load, transactions first."""
+    return yaml_files.load_shipped(Path(__file__).with_name("load_profile.yaml"), list[LoadCounter])
 
 
 @cache
@@ -60,10 +85,13 @@ class ProfileReader:
         }
 
     def load(self) -> list[LoadRow]:
-        """The load; what is not known is None in it."""
-        return load_profile(
-            {each.title: rate for each in COUNTERS for rate in self._rows(_rate(each)).values()}
-        )
+        """The load, all rows of it."""
+        found = [(each.title, next(iter(self._rows(_rate(each)).values()), None)) for each in load_counters()]
+        _, transactions = found[0]
+        return [
+            LoadRow(title, rate, None if rate is None or not transactions else rate / transactions)
+            for title, rate in found
+        ]
 
     def table(self, name: str) -> ProfileTable:
         empty = empty_tables()[name]

@@ -3,19 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
-from ase_exporter.advise.advice import Advice, advise
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import read_coverage, require_one_server
-from ase_exporter.compare.prometheus import Prometheus, PrometheusError, range_text
+from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
-from ase_exporter.diagnosis.diagnose import Diagnosis, Level
-from ase_exporter.diagnosis.load_profile import LoadRow
-from ase_exporter.errors import UserError
-from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded, level_with, told
-from ase_exporter.report.diagnosing import diagnose_window, evidence, found_by_span
+from ase_exporter.diagnosis.diagnose import Level
+from ase_exporter.report.alerts import AlertHistory, any_recorded, level_with, read_alerts, told
 from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecast, read_forecasts
 from ase_exporter.report.history import (
@@ -28,36 +23,35 @@ from ase_exporter.report.history import (
     read_server_history,
     without_edges,
 )
+from ase_exporter.report.past_diagnosis import PastDiagnosis, found_by_span, read_diagnosis
 from ase_exporter.report.period import HOUR, Period, Range
-from ase_exporter.report.profile import ProfileReader, ProfileTable, empty_tables
+from ase_exporter.report.profile import LoadRow, ProfileReader, ProfileTable, empty_tables
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 from ase_exporter.views.figures import counted, duration, minute
 
 WORST_HOURS = 8
-# Findings of the worst hour that the verdict tells.
+# Findings of an hour that are told.
 MAX_FINDINGS = 3
-NOT_IN_PROMETHEUS = "CPU of the host: whether it offers transactional memory"
 # When the server answered last, to five minutes.
 _ANSWERED = "max_over_time(timestamp(ase_up{%s} == 1)[%s:5m])"
 
 
 @dataclass(frozen=True, slots=True)
-class HourAdvice:
-    """Advice on one hour. later: the changes of the server made after it. unknown: what Prometheus could not say."""
+class ToEase:
+    """The hour of which there is most to ease still. later: the changes of the server made after it."""
 
     hour: Hour
     later: tuple[Change, ...]
-    advice: Advice | None
-    unknown: tuple[str, ...]
+    diagnosis: PastDiagnosis
 
 
 @dataclass(frozen=True, slots=True)
 class ServerReport:
     """One server over a period.
 
-    worst: its worst hours by the recorded diagnosis, the worst first. alerts_recorded: of any server. diagnosis: of the
-    first of them. watched: how many resources forecasts are made of. load, sections: what it did, on average.
-    advice: on the worst hour with the settings of the end. scrape: seconds between scrapes.
+    worst: its worst hours by the exported diagnosis, the worst first. alerts_recorded: of any server. diagnosis: of
+    the first of them. watched: how many resources forecasts are made of. load, sections: what it did, on average.
+    to_ease: of the worst hour since the last change. scrape: seconds between scrapes.
     """
 
     name: str
@@ -71,8 +65,8 @@ class ServerReport:
     forecasts: Sequence[Forecast]
     watched: int
     gaps: tuple[Span, ...]
-    advice: HourAdvice
-    diagnosis: Diagnosis
+    to_ease: ToEase
+    diagnosis: PastDiagnosis
     load: tuple[LoadRow, ...]
     sections: tuple[ProfileTable, ...]
     scrape: float
@@ -91,10 +85,8 @@ class ServerReport:
     @property
     def verdict(self) -> str:
         """What matters most, in one sentence."""
-        first, *others = self.diagnosis.findings[:MAX_FINDINGS] or [self.diagnosis]
-        parts = [f"{self.name}, worst hour from {minute(self.worst[0].start)}: {first.sentence}"]
-        parts += [f"also {each.word}: {each.text}" for each in others]
-        parts += [f"also {each}" for each in self.diagnosis.besides]
+        parts = [f"{self.name}, worst hour from {minute(self.worst[0].start)}: {self.diagnosis.sentence}"]
+        parts += [f"also {each.word}: {each.text}" for each in self.diagnosis.findings[1:MAX_FINDINGS]]
         if self.diagnosis.not_judged:
             parts.append(self.diagnosis.not_judged)
         if self.effects:
@@ -137,14 +129,13 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
         SCRAPES_PER_WINDOW * max(scrape, SHIPPED_INTERVAL),
     )
     first = period.start // period.hour * period.hour
-    diagnosed = found_by_span(server, selector, first, period.end, period.hour).values()
-    ranked = hours(history, chain(*diagnosed))
+    diagnosed = found_by_span(server, selector, first, period.end, period.hour)
+    ranked = hours(history, diagnosed)
     marks = read_changes(server, selector, period, scrape)
     effects = judge(server, selector, marks, now, scrape)
-    found_alerts = alerts_by_instance(server, selector, period).get("", [])
+    found_alerts = read_alerts(server, selector, period)
     worst = sorted(ranked, key=lambda hour: hour.rank, reverse=True)
-    until = min(period.end, worst[0].start + period.hour)
-    diagnosis, _ = diagnose_window(server, selector, Span("worst hour", worst[0].start, until))
+    diagnosis = _diagnosis_of(server, selector, worst[0], period)
     profile = ProfileReader(server, selector, Span("period", period.start, period.end), scrape)
     forecasts, watched = read_forecasts(server, selector, period)
     load, sections = tuple(profile.load()), tuple(map(profile.table, empty_tables()))
@@ -160,7 +151,7 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
         forecasts=forecasts,
         watched=watched,
         gaps=tuple(gap for gap in found_gaps if gap.name != THIN),
-        advice=_advice(server, selector, worst, effects),
+        to_ease=_to_ease(server, selector, worst, effects, period),
         diagnosis=diagnosis,
         load=load,
         sections=sections,
@@ -169,18 +160,17 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
     )
 
 
-def _advice(
-    server: Prometheus, selector: str, worst: Sequence[Hour], effects: Sequence[Effect]
-) -> HourAdvice:
-    """Advice on the worst hour since the last change; on the worst of all, if no hour has begun since."""
+def _diagnosis_of(server: Prometheus, selector: str, hour: Hour, period: Period) -> PastDiagnosis:
+    end = min(period.end, hour.start + hour.seconds)
+    return read_diagnosis(server, selector, Span("hour", hour.start, end))
+
+
+def _to_ease(
+    server: Prometheus, selector: str, worst: Sequence[Hour], effects: Sequence[Effect], period: Period
+) -> ToEase:
+    """Of the worst hour since the last change; of the worst of all, if no hour has begun since."""
     last = max((effect.at for effect in effects), default=0.0)
     hour = next((each for each in worst if each.start >= last), worst[0])
     end = hour.start + hour.seconds
     later = tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
-    try:
-        known = evidence(server, selector, Span("the worst hour", hour.start, end))
-    except PrometheusError:
-        raise
-    except UserError as error:
-        return HourAdvice(hour, later, None, (str(error),))
-    return HourAdvice(hour, later, advise(known), (NOT_IN_PROMETHEUS, *known.missing.values()))
+    return ToEase(hour, later, _diagnosis_of(server, selector, hour, period))

@@ -1,20 +1,19 @@
 """The report on one server as a view."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ase_exporter.advise.view import advice_parts
 from ase_exporter.compare.view import pair_text
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
-from ase_exporter.diagnosis.load_profile import load_section, ranked_section
 from ase_exporter.report.alerts import AlertHistory, resolution
 from ase_exporter.report.effects import MAX_JUDGED, Effect
 from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.history import Hour, Values, mean
 from ase_exporter.report.period import Period
-from ase_exporter.report.server_report import ServerReport
+from ase_exporter.report.profile import LoadRow, ProfileTable
+from ase_exporter.report.server_report import MAX_FINDINGS, ServerReport
 from ase_exporter.views.chart import time_chart
 from ase_exporter.views.figures import counted, duration, minute, moment, number, shown, zone
 from ase_exporter.views.view import (
@@ -51,11 +50,8 @@ def report_view(report: ServerReport) -> View:
             _tiles(report),
             *_charts(report),
             _worst_hours(report.worst),
-            load_section(report.load),
-            *(
-                ranked_section(each.title, each.what, each.unit, each.rows, each.reason)
-                for each in report.sections
-            ),
+            _load(report.load),
+            *map(_table, report.sections),
             Line(
                 "Means over the period of rates over some minutes; statements, procedures, objects and errors are what"
                 " was counted in it. Only what the exporter has read.",
@@ -63,7 +59,7 @@ def report_view(report: ServerReport) -> View:
             ),
             Section("Changes and their effect", [*_effects(report)]),
             Section("Alerts", [*_alerts(report)]),
-            Section("What would ease it", [*_advice(report)]),
+            Section("What would ease it", [*_to_ease(report)]),
             Section("Forecasts at the end of the period", [*_forecasts(report)]),
             Section("Gaps in the data", [*_gaps(report)]),
             Line(
@@ -156,6 +152,20 @@ def _worst_hours(hours: tuple[Hour, ...]) -> Section:
     return Section(title, [Table(heads, rows), how])
 
 
+def _load(rows: Iterable[LoadRow]) -> Section:
+    figures = ("per second", "per transaction")
+    cells = [(each.title, shown(each.per_second), shown(each.per_transaction)) for each in rows]
+    return Section("Load", [Table(columns("", *figures, figures=figures), cells)])
+
+
+def _table(table: ProfileTable) -> Section:
+    empty = f"Not known: {table.reason}." if table.reason else "None."
+    heads = columns(table.what, table.unit, figures=(table.unit,))
+    return Section(
+        table.title, [Table(heads, [(name, shown(value)) for name, value in table.rows], empty=empty)]
+    )
+
+
 def _effects(report: ServerReport) -> Iterator[Part]:
     titles = ("", "when", "change", "effect", "before → after, difference [interval]")
     rows = [
@@ -232,14 +242,28 @@ def _alert(period: Period, alert: AlertHistory) -> tuple[str | Cell, ...]:
     )
 
 
-def _advice(report: ServerReport) -> Iterator[Part]:
-    advised = report.advice
-    changes = _first([f"{minute(mark.at)} {mark.brief}" for mark in advised.later], MAX_MARKS, "more")
-    since = f"; changed since: {'; '.join(changes)}" if changes else ""
-    yield Line(f"Settings and load are those of the hour from {minute(advised.hour.start)}{since}.", "soft")
-    yield from advice_parts(advised.advice) if advised.advice else [Line("Nothing can be said.")]
-    yield Line("What Prometheus cannot say:", "soft")
-    yield Items(advised.unknown, "soft")
+def _to_ease(report: ServerReport) -> Iterator[Part]:
+    hour, diagnosis = report.to_ease.hour, report.to_ease.diagnosis
+    marks = [f"{minute(mark.at)} {mark.brief}" for mark in report.to_ease.later]
+    since = f"; changed since: {'; '.join(_first(marks, MAX_MARKS, 'more'))}" if marks else ""
+    yield Line(f"Found in the hour from {minute(hour.start)}{since}.", "soft")
+    for finding in diagnosis.findings[:MAX_FINDINGS]:
+        known = finding.definition
+        gains = (
+            "" if finding.share is None else f"gains at most {shown(finding.share, 'ratio')} of session time"
+        )
+        expected = f"expect: {known.expect}" if known and known.expect else ""
+        yield Section(
+            finding.sentence, [Items([*(known.next if known else ()), *filter(None, (gains, expected))])]
+        )
+    if not diagnosis.findings:
+        yield Line(f"{diagnosis.word}: nothing was found.")
+    if diagnosis.not_judged:
+        yield Line(f"{diagnosis.not_judged}.", "soft")
+    yield Line(
+        "ase-exporter advise watches the server and writes the statements, their arithmetic and price.",
+        "soft",
+    )
 
 
 def _forecasts(report: ServerReport) -> Iterator[Part]:

@@ -3,7 +3,7 @@
 Each statement is compared with what it was like before: a bad plan reads more pages in each execution.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -178,13 +178,6 @@ def _by_name(found: Iterable[StatementCost]) -> Iterable[StatementCost]:
         key = each.name, each.database
         total[key] = _summed(total[key], each) if key in total else each
     return total.values()
-
-
-def summed_statements(readings: Iterable[Sequence[StatementCost]]) -> list[StatementCost]:
-    """What statements cost in all readings together, by CPU. A reading may stand in several snapshots."""
-    once = {id(each): each for each in readings}.values()
-    total = _by_name(each for reading in once for each in reading)
-    return sorted(total, key=lambda each: (-(each.cpu or 0.0), -(each.reads or 0.0)))
 
 
 def _leading(found: list[StatementCost]) -> list[StatementCost]:

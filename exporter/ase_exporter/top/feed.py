@@ -17,7 +17,6 @@ from ase_exporter.diagnosis.diagnose import STARTING, TOO_FEW
 from ase_exporter.errors import UserError
 from ase_exporter.readings.live import ADVICE, TargetSampler, advice_catalogue
 from ase_exporter.readings.recording import Replayer
-from ase_exporter.readings.samples import Sample
 from ase_exporter.top.frames import Frame, Framer
 
 log = logging.getLogger(__name__)
@@ -162,16 +161,11 @@ class ReplayFeed(Feed):
 
     def frames(self) -> Iterator[Frame]:
         """All frames, without pauses."""
-        return (frame for _, frame in self.moments())
-
-    def moments(self) -> Iterator[tuple[Sample, Frame]]:
-        """All samples with all their readings, and their frames."""
         _, scrapes = read_scrapes(self._path)
         replayer = Replayer(self._header, self.targets[0], self._catalogue)
         framer = Framer()
         for statements in scrapes:
-            sample = replayer.sample(statements)
-            yield sample, framer.frame(sample)
+            yield framer.frame(replayer.sample(statements))
 
     def sources(self) -> Mapping[str, Frames]:
         return {self.targets[0]: self._paced()}

@@ -1,6 +1,5 @@
 """HTML pages: Jinja2 templates over one base, in which every value is escaped, and views as such pages."""
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,18 +27,6 @@ def render(template: str, *, refresh: int = 0, **values: object) -> str:
     return _environment().get_template(template).render(values, refresh=refresh)
 
 
-def polylines(values: Sequence[float | None]) -> list[str]:
-    """The lines of shares from 0 to 1, evenly spaced, as points in a square of 100. None and NaN interrupt a line."""
-    step = 100 / max(1, len(values) - 1)
-    lines: list[list[str]] = [[]]
-    for place, value in enumerate(values):
-        if value is None or value != value:
-            lines.append([])
-            continue
-        lines[-1].append(f"{place * step:.1f},{100 * (1 - min(max(value, 0.0), 1.0)):.1f}")
-    return [" ".join(line) for line in lines if line]
-
-
 @cache
 def _environment() -> "Environment":
     # Imported here: the process that serves metrics does without Jinja2 until somebody opens a page.
@@ -53,5 +40,4 @@ def _environment() -> "Environment":
         undefined=StrictUndefined,
     )
     environment.filters.update(_FILTERS)
-    environment.globals["polylines"] = polylines
     return environment

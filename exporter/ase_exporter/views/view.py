@@ -32,12 +32,11 @@ class Quoting(Foreign):
 class Plot:
     """A small drawing in a cell; places are shares of its width and height, 0-1.
 
-    spans: left edge and width. dot: a place on it. line: values at even distances, None where nothing is known.
+    spans: left edge and width. dot: a place on it.
     """
 
     spans: Sequence[tuple[float, float]] = ()
     dot: float | None = None
-    line: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.errors import UserError
 from ase_simulator.demo.figures import CACHES, CPU_BUSY, THROUGHPUT, measured, published, steady
 from ase_simulator.demo.processes import HOST, Ports, Processes
 from ase_simulator.demo.scaling import Pace
@@ -115,7 +116,7 @@ def _row(prometheus: Prometheus, run: str, span: tuple[float, float]) -> str:
     """What was measured of a run, and what the case study prints of it."""
     try:
         figures = measured(prometheus, span)
-    except PrometheusError as error:
+    except UserError as error:
         raise UsageError(f"demo: {error}") from None
     texts = {figure: "-" if value is None else f"{value:.1f}" for figure, value in figures.items()}
     printed = published()[run]

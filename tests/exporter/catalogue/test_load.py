@@ -15,8 +15,7 @@ from ase_exporter.compare.measures import Measure
 from ase_exporter.config import yaml_files
 from ase_exporter.config.host import Profiles
 from ase_exporter.diagnosis.catalogue import DiagnosisCatalogue
-from ase_exporter.diagnosis.load_profile import LoadCounter
-from ase_exporter.report.profile import ProfileTable
+from ase_exporter.report.profile import LoadCounter, ProfileTable
 from ase_exporter.sessions.sources import Source
 from ase_exporter.top.tables import TableDefinition
 
@@ -48,11 +47,11 @@ def test_no_column_that_is_read_is_listed_as_not_exported() -> None:
 PACKAGES = HERE.parent
 BUILT_IN: dict[Path, Any] = dict.fromkeys(sorted(HERE.glob("*.yaml")), dict[str, Collector]) | {
     PACKAGES / "advise" / "remedies.yaml": RemedyCatalogue,
+    PACKAGES / "report" / "load_profile.yaml": list[LoadCounter],
     PACKAGES / "report" / "tables.yaml": dict[str, ProfileTable],
     PACKAGES / "compare" / "measures.yaml": dict[str, Measure],
     PACKAGES / "config" / "perf_profiles.yaml": Profiles,
     PACKAGES / "diagnosis" / "findings.yaml": DiagnosisCatalogue,
-    PACKAGES / "diagnosis" / "load_profile.yaml": list[LoadCounter],
     PACKAGES / "sessions" / "sources.yaml": dict[str, Source],
     PACKAGES / "readings" / "collectors.yaml": dict[str, float],
     PACKAGES / "top" / "tables.yaml": dict[str, TableDefinition],

@@ -101,7 +101,7 @@ def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
 
     async def assistant(*options: str) -> None:
         async with client(tmp_path / "log", *options) as connected:
-            for tool in ("servers", "changes", "diagnose", "advise"):
+            for tool in ("servers", "changes", "diagnose"):
                 arguments = {} if tool == "servers" else {"server": "A"}
                 answer = await connected.call_tool(tool, arguments)
                 require_safe(*(getattr(each, "text", "") for each in answer.content))
@@ -110,9 +110,7 @@ def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
         peer = ("--prometheus", f"http://{address}")
         asked: list[tuple[str, ...]] = [("compare", *windows, *measures)]
         asked += [(*asked[0], "--format", "html", "--output", str(pages))]
-        asked += [
-            ("report", *kind, "--last", "2h", "--output", str(pages)) for kind in (("--fleet",), windows[:2])
-        ]
+        asked.append(("report", *windows[:2], "--last", "2h", "--output", str(pages)))
         for command in asked:
             ended = run(*command, *peer)
             require_safe(ended.stdout, ended.stderr, pages.read_text() if pages.exists() else "")

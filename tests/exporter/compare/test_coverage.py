@@ -15,7 +15,6 @@ from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
-from ase_exporter.report.diagnosing import diagnose_window, evidence
 
 pytestmark = pytest.mark.e2e
 INTERVAL, LENGTH, CASES = 15.0, 1200.0, 60
@@ -116,31 +115,6 @@ def test_compare_takes_the_covered_part_and_says_so(cases: tuple[Prometheus, lis
             assert value == pytest.approx(case.rate(at - 2.5 * INTERVAL, at), rel=CLOSE), (case, at)
         known += 1
     assert known > TOLD
-
-
-def test_advice_and_diagnosis_are_of_a_covered_part(cases: tuple[Prometheus, list[Case]]) -> None:
-    prometheus, made = cases
-    advised = diagnosed = 0
-    # Each takes dozens of figures from Prometheus.
-    for case in made[::2]:
-        selector = server_selector(case.name)
-        least, most = (case.rate(at, at + 1) for at in (case.window.start, case.window.end))
-        try:
-            found = evidence(prometheus, selector, case.window)
-        except UserError:
-            pass
-        else:
-            assert least * (1 - CLOSE) <= found.transactions <= most * (1 + CLOSE), case
-            assert found.seconds <= LENGTH
-            advised += 1
-        diagnosis, covered = diagnose_window(prometheus, selector, case.window, usual=False)
-        transactions = diagnosis.measures["transactions"]
-        if covered is None:
-            assert transactions.value is None and transactions.unknown
-        else:
-            assert transactions.value == pytest.approx(case.rate(covered.start, covered.end), rel=CLOSE), case
-            diagnosed += 1
-    assert min(advised, diagnosed) > TOLD / 2
 
 
 def test_a_window_between_two_scrapes_is_not_known() -> None:

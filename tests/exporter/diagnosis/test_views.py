@@ -23,7 +23,7 @@ from ase_exporter.diagnosis.exported import diagnosis_families
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
 from ase_exporter.readings.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
-from ase_exporter.report.diagnosing import diagnose_window
+from ase_exporter.report.past_diagnosis import read_diagnosis
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.top.frames import frame
 from ase_exporter.web.pages import landing_page, server_page
@@ -31,8 +31,6 @@ from ase_exporter.web.pages import landing_page, server_page
 # Of one in so many, the tool of MCP is asked, too: it asks Prometheus for much else.
 ASKED = 12
 INTERVAL, SCRAPES = 15, 5
-# Counters that begin near zero bend what rate() makes of them.
-COUNTED = 1e9
 
 
 def sample_of(state: State) -> Sample:
@@ -78,20 +76,9 @@ def test_top_says_what_the_package_says(number: int) -> None:
 
 
 def openmetrics(states: dict[str, State], now: float) -> str:
-    """The scrapes of all states until now."""
+    """What the exporter said of all states in each scrape until now."""
     lines = []
     for name, state in states.items():
-        known = list(state.known())
-        for collector in {"locks", "oldest_transactions", "error_log"} | set(state.switched_off):
-            reason = "switched_off" if collector in state.switched_off else ""
-            labels = ("collector", collector), ("reason", reason)
-            known.append(("ase_exporter_collector_available", labels, float(not reason)))
-        for metric, pairs, value in known:
-            shown = ",".join(f'{label}="{text}"' for label, text in (("instance", name), *pairs))
-            first, step = (COUNTED, value * INTERVAL) if metric.endswith("_total") else (value, 0.0)
-            for number in range(SCRAPES):
-                at = now - INTERVAL * (SCRAPES - 1 - number)
-                lines.append(f"{metric}{{{shown}}} {first + step * number!r} {at}")
         for family in diagnosis_families(diagnose(state)):
             for values, value in family.samples:
                 pairs = (("instance", name), *zip(family.labels, values, strict=True))
@@ -107,26 +94,30 @@ def openmetrics(states: dict[str, State], now: float) -> str:
 @needs_prometheus
 @pytest.mark.parametrize("number", NUMBERS)
 def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Path) -> None:
-    """Of states that last: over a window, Prometheus has means of what lasts for a moment."""
     states = {f"server{seed}": generated(seed) for seed in range(number)}
     states = {name: state for name, state in states.items() if state.series["ase_up", ()]}
-    for state in states.values():
-        state.momentary = set()
     now = time.time() // INTERVAL * INTERVAL - 60
     start = now - INTERVAL * (SCRAPES - 1)
     with prometheus_with(openmetrics(states, now), tmp_path) as url, Prometheus(url) as prometheus:
         for asked, (name, state) in enumerate(states.items()):
-            expected = said(diagnose(state))
+            judged = diagnose(state)
+            expected = said(judged)
             # The report reads this, too, over the worst hour.
-            found, _ = diagnose_window(prometheus, f'instance="{name}"', Span("now", start, now), usual=False)
-            assert said(found) == expected, name
+            found = read_diagnosis(prometheus, f'instance="{name}"', Span("now", start, now))
+            ranks = {each.name: each.rank for each in found.findings}
+            assert (found.state, found.word, ranks, {*found.unknown}) == expected, name
+            assert found.account == pytest.approx(judged.account.parts), name
+            for then, finding in zip(found.findings, judged.findings, strict=True):
+                assert then.share == pytest.approx(finding.share) and then.held == 1, name
+            if found.findings:
+                assert found.findings[0].subject == judged.findings[0].subject, name
             (panel,) = several(VERDICT.queries)
             (shown,) = prometheus.query(panel.expr.replace("$selector", f'instance="{name}"'), now)
             assert shown.labels["word"] == expected[1], name
             if asked % ASKED == 0:
                 window = {"server": name, "start": str(start), "end": str(now)}
                 answer = TOOLS["diagnose"].call(Sources(url), window)
-                assert answer["says"].startswith(f"{expected[1]}: "), name
+                assert answer["word"] == expected[1], name
                 assert [each["finding"] for each in answer["causes"]] == list(expected[2]), name
                 assert {each["finding"] for each in answer["not_judged"]} == expected[3], name
 

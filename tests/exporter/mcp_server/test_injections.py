@@ -20,8 +20,8 @@ from ase_exporter.untrusted.encoders import promql
 
 INJECTIONS = list(chain(*load_yaml(Path(__file__).with_name("injections.yaml").read_text()).values()))
 SHOWN = {public_text(each) for each in INJECTIONS}
-# Advice quotes names, as SQL or in sentences about a cache; a change is referred to by all that it says.
-QUOTING = {"ref", "statements", "current", "why", "warnings", "cuts", "cautions", "do_not", "not_known"}
+# A change is referred to by all that it says.
+QUOTING = {"ref", "warnings", "cuts"}
 UNITS = re.compile(
     r"per_second|_seconds|bytes|spinning|online|samples|scrapes|coverage|contention|confidence"
 )
@@ -29,7 +29,7 @@ UNITS = re.compile(
 PLAIN = {
     *("value", "values", "difference", "low", "high"),  # in the unit of the row
     *("median_before", "median_after", "spread_before", "spread_after"),  # likewise
-    *("share", "usual_share", "rank", "sessions"),  # 0 to 1 and a little more; seconds per second
+    *("share", "usual_share", "held", "rank", "sessions"),  # 0 to 1 and a little more; seconds per second
     *("spid", "blocked_by", "depth", "blocks", "uses", "logical_reads", "reads_each"),
     "waits",  # of a session, since its login
     *("relative", "left_out", "rows_without_evidence", "rows_without_data"),
@@ -110,8 +110,9 @@ def samples() -> str:
             change = one | {"kind": "annotation", "name": text, "from": text, "to": ""}
             series("ase_change_timestamp_seconds", change, end() - 600 + 20 * at)
             series("ALERTS", one | {"alertname": text, "alertstate": "firing"}, 1)
-            rank = one | {"word": text, "finding": text, "about": text}
-            series("ase_diagnosis_rank", rank, at)
+            series("ase_diagnosis_rank", one | {"word": text, "finding": text}, at)
+            first = {"word": text, "finding": text, "kind": text, "subject": text}
+            series("ase_diagnosis_first_info", one | first, 1)
     return typed(lines)
 
 
@@ -135,7 +136,7 @@ def test_no_injection_becomes_part_of_a_sentence(url: str) -> None:
         }
         halves = {"before": f"{end() - 800}..{end() - 500}", "after": f"{end() - 480}..{end() - 15}"}
         calls: dict[str, dict[str, object]] = {
-            **dict.fromkeys(("diagnose", "changes", "advise"), window),
+            **dict.fromkeys(("diagnose", "changes"), window),
             "compare": {"server": f"S{number}", **halves, "everything": True},
         }
         for tool, arguments in calls.items():

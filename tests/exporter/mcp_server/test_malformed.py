@@ -112,9 +112,9 @@ def failing(server: Frames, address: str) -> None:
     for tool, arguments, expected in (
         ("servers", {}, of_exporter),
         ("diagnose", {"server": "PROD1"}, of_exporter),
+        ("diagnose", {"server": "PROD1", "start": "now-1h"}, of_prometheus),
         ("changes", {"server": "PROD1"}, of_exporter),
         ("compare", {"server": "PROD1", "change": "x"}, of_exporter),
-        ("advise", {"server": "PROD1"}, of_prometheus),
         ("sessions", {"server": "PROD1"}, of_exporter),
     ):
         reason = reason_of(server.request("tools/call", {"name": tool, "arguments": arguments}))

@@ -18,7 +18,7 @@ from tests.paths import REPOSITORY
 # In each build, test_sinks has the SDK's client, and test_injections all tools with a real Prometheus.
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio, pytest.mark.slow]
 MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
-TOOLS = ["servers", "diagnose", "sessions", "changes", "compare", "advise"]
+TOOLS = ["servers", "diagnose", "sessions", "changes", "compare"]
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,7 @@ async def investigate(connected: Any, story: Story) -> dict[str, Any]:
     server = known[0]["server"]
     last = {"server": server, "start": str(story.end - 450), "end": str(story.end)}
     health = await ask(connected, "diagnose", **last)
-    advice = await ask(connected, "advise", **last)
-    spinlock = advice["findings"][0]["spinlock"]
+    spinlock = health["causes"][0]["about"]
     found = await ask(connected, "changes", server=server, start=str(story.start + 60))
     verdicts: dict[str, Any] = {}
     throughput: dict[str, Any] = {}
@@ -57,7 +56,7 @@ async def investigate(connected: Any, story: Story) -> dict[str, Any]:
             (
                 row["against_first"][0]
                 for row in compared["rows"]
-                if row["name"] == spinlock["spinlock"] and row["against_first"][0]
+                if row["name"] == spinlock and row["against_first"][0]
             ),
             None,
         )
@@ -71,7 +70,6 @@ async def investigate(connected: Any, story: Story) -> dict[str, Any]:
         "verdicts": verdicts,
         "guilty": guilty,
         "throughput": throughput[guilty][0],
-        "advice": advice,
     }
 
 
@@ -87,21 +85,18 @@ async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_
     assert found["verdicts"][HARMLESS] is None
     later = found["verdicts"][LATER]
     assert later is None or later["difference"] < guilty["difference"] / 3
-    assert found["spinlock"]["spinlock"] == HOTTEST
-    assert found["spinlock"]["state"] == "severe"
-    assert found["health"]["says"].startswith("SPINS: ")
-    assert found["health"]["causes"][0]["about"] == HOTTEST and HOTTEST not in found["health"]["says"]
+    assert found["spinlock"] == HOTTEST
+    assert found["health"]["word"] == "SPINS"
+    assert HOTTEST not in found["health"]["causes"][0]["says"]
     assert found["health"]["certainty"]["coverage"] == 1
     assert found["health"]["certainty"]["scrapes"] == 15
     assert [(each["server"], each["version"]) for each in found["servers"]] == [(SERVER, "16.0 SP03 PL08")]
     assert [each["name"] for each in found["changes"]["changes"]] == [HARMLESS, GUILTY, LATER]
-    (step,) = found["advice"]["findings"][0]["steps"]
-    assert HOTTEST in step["statements"][0]
-    assert step["gains"].startswith("at most ")
+    assert found["health"]["causes"][0]["next_steps"]
+    assert found["health"]["statements_by"].startswith("ase-exporter advise ")
     # The page tells this session.
     page = " ".join((REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8").split())
-    assert found["health"]["says"] in page
-    assert f"{step['statements'][0].rpartition('=')[2][:-1]} partitions instead of 4" in page
+    assert f"SPINS, {found['health']['causes'][0]['says']}, about the spinlock {HOTTEST}" in page
     before_and_after = " to ".join(f"{value:.1f}" for value in found["throughput"])
     assert f"transactions per CPU unit fall from {before_and_after}" in page
     assert tree(tmp_path) == before

@@ -1,4 +1,4 @@
-"""A recording, shown again, gives the figures that were on the screen; a report has what was recorded."""
+"""A recording, shown again, gives the figures that were on the screen."""
 
 import gzip
 import queue
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.exporter.capture.recorded import SPEED
 from tests.exporter.capture.recorded import record as record_capture
-from tests.exporter.commands.command_line import Run
 from tests.exporter.top.feeds import into
 from tests.exporter.top.watching import catalogue, one_step, watched
 
@@ -17,17 +16,13 @@ from ase_exporter.capture import stream
 from ase_exporter.capture.file import Capture, CaptureHeader, Execution, Failure, Result, dump, load
 from ase_exporter.capture.session import Plan
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
-from ase_exporter.diagnosis.load_profile import COUNTERS, LoadCounter, load_profile
 from ase_exporter.errors import UserError
 from ase_exporter.readings.recording import Recording
-from ase_exporter.readings.samples import Sample
 from ase_exporter.sessions.session import Session
-from ase_exporter.top import recording_report
 from ase_exporter.top.feed import ReplayFeed
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.text import glyphs
 from ase_exporter.top.view import table
-from ase_exporter.views.page import page
 from ase_simulator.replay.file import read_capture
 
 HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
@@ -52,27 +47,13 @@ def replayed(path: Path) -> list[Frame]:
     return list(ReplayFeed(path, catalogue()).frames())
 
 
-@pytest.fixture(scope="module")
-def storm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Frame]]:
-    """A recording of two minutes in which sessions block each other, and what was shown."""
-    folder = tmp_path_factory.mktemp("recording")
-    path = folder / "incident.capture.gz"
-    step = one_step("storm", "lock storm", folder)
+def test_replayed_figures_equal_those_that_were_shown(tmp_path: Path) -> None:
+    """Two minutes in which sessions block each other."""
+    path = tmp_path / "incident.capture.gz"
+    step = one_step("storm", "lock storm", tmp_path)
     # Intervals that differ, and collectors that are not due in every scrape.
-    return path, recorded(path, step, *[2.0] * 3, 11.0, *[2.0] * 2, 61.0, 2.0)
-
-
-@pytest.fixture(scope="module")
-def moments(storm: tuple[Path, list[Frame]]) -> list[tuple[Sample, Frame]]:
-    """The recording, replayed."""
-    return list(ReplayFeed(storm[0], catalogue()).moments())
-
-
-def test_replayed_figures_equal_those_that_were_shown(
-    storm: tuple[Path, list[Frame]], moments: list[tuple[Sample, Frame]]
-) -> None:
-    _, live = storm
-    again = [frame for _, frame in moments]
+    live = recorded(path, step, *[2.0] * 3, 11.0, *[2.0] * 2, 61.0, 2.0)
+    again = replayed(path)
     assert [figures(each) for each in again] == [figures(each) for each in live]
     assert live[-1].figures.spinlocks and live[-1].figures.space
     assert [sessions(each) for each in again] == [sessions(each) for each in live]
@@ -111,7 +92,7 @@ def test_the_file_is_a_capture_for_all_other_tools(tmp_path: Path) -> None:
     assert [each.sql for each in read_capture(path)] == [each.sql for each in capture.statements]
 
 
-def test_a_capture_of_the_other_command_can_be_shown_and_reported_on(tmp_path: Path) -> None:
+def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
     path = tmp_path / "mine.capture.gz"
     capture = record_capture("16.0 SP04", "quiet-oltp", Plan(3, 0.25))
     # In the server's time, which passes faster than that of the capture.
@@ -123,11 +104,6 @@ def test_a_capture_of_the_other_command_can_be_shown_and_reported_on(tmp_path: P
     scene = Scene(third, History(), glyphs("ascii"), 100)
     for name in ("sessions", "blocking", "statements"):
         assert "this recording has no sessions" in table(name, scene).empty
-    assert "this recording has no sessions" in page(recording_report.recording_view(path, catalogue()))
-    first_scrape = [each for each in statements if each.scrape <= 1]
-    path.write_bytes(dump(Capture(replace(capture.header, scrapes=1), first_scrape)))
-    with pytest.raises(UserError, match="two samples or more"):
-        page(recording_report.recording_view(path, catalogue()))
 
 
 @pytest.mark.parametrize("scrapes", [0, 1, 2, 5])
@@ -219,52 +195,3 @@ def test_errors_of_logins_are_recorded_without_the_password(interval: float, tmp
     path.write_bytes(dump(Capture(replace(HEADER, interval=interval), [statement])))
     (only,) = replayed(path)
     assert only.diagnosis.sentence.startswith("DOWN: ") and "Login failed." in only.diagnosis.sentence
-
-
-# The report
-
-
-def test_load_is_the_growth_of_the_counters(moments: list[tuple[Sample, Frame]]) -> None:
-    samples = [sample for sample, _ in moments]
-    _, _, rates = recording_report.read_recording(moments)
-    for counter in COUNTERS:
-        first, last = (_total(each, counter) for each in (samples[0], samples[-1]))
-        seconds = samples[-1].series[counter.metric].last.at - samples[0].series[counter.metric].last.at
-        assert rates[counter.title] == pytest.approx((last - first) / seconds), counter
-    shown = {each.title: each for each in load_profile(rates)}
-    assert shown["transactions"].per_transaction == 1.0
-    assert 0 < (shown["CPU seconds"].per_second or 0.0) < 16
-
-
-def _total(sample: Sample, counter: LoadCounter) -> float:
-    """Of a counter at a moment; of CPU time that of two modes out of three."""
-    modes = ("user", "system") if counter.title == "CPU seconds" else (None, *counter.modes)
-    return sum(value for labels, value in sample.values(counter.metric) if labels.get("mode") in modes)
-
-
-def test_what_is_not_known_is_not_shown_as_nothing() -> None:
-    assert all(each.per_second is each.per_transaction is None for each in load_profile({}))
-    (reads,) = [each for each in load_profile({"logical reads": 5.0}) if each.title == "logical reads"]
-    assert (reads.per_second, reads.per_transaction) == (5.0, None)
-    assert load_profile({COUNTERS[0].title: 0.0})[0].per_transaction is None
-
-
-def test_the_page_names_statements_objects_and_blockers(
-    run: Run, tmp_path: Path, storm: tuple[Path, list[Frame]]
-) -> None:
-    output = tmp_path / "report.html"
-    # One of the environment is for other reports.
-    url = "http://127.0.0.1:9"
-    done = run("report", "--recording", str(storm[0]), "--output", str(output), ASE_EXPORTER_PROMETHEUS=url)
-    assert done.returncode == 0, done.stderr
-    page = output.read_text()
-    for shown in (
-        "new_order",
-        "shop..stock",
-        "exclusive row",
-        "waiting for a lock",
-        "shop_log01",
-        "per transaction",
-    ):
-        assert shown in page, shown
-    assert "Not known" not in page and "http" not in page.partition("</style>")[2]

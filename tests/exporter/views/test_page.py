@@ -7,7 +7,7 @@ from tests.browser import opened
 from ase_exporter.changes.change import Change, new_id
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.views import page as module
-from ase_exporter.views.page import polylines, render
+from ase_exporter.views.page import render
 from ase_exporter.web.pages import landing_page, server_page
 
 TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))
@@ -68,8 +68,3 @@ def test_no_template_turns_escaping_off() -> None:
     for template in TEMPLATES:
         text = template.read_text(encoding="utf-8")
         assert "|safe" not in text and "autoescape" not in text, template.name
-
-
-def test_a_sparkline_stops_where_nothing_is_known() -> None:
-    lines = polylines([0.0, 0.5, float("nan"), 1.0, None, 8.0])
-    assert lines == ["0.0,100.0 20.0,50.0", "60.0,0.0", "100.0,0.0"]

@@ -46,7 +46,7 @@ def view(name: str = "one") -> View:
             Foreign(name),
             figure(0.125, "ratio"),
             Cell("", math.nan),
-            Cell("", plot=Plot([(0.1, 0.2)], 0.2, [0.5])),
+            Cell("", plot=Plot([(0.1, 0.2)], 0.2)),
         )
     ]
     return View(
