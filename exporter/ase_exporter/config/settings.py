@@ -156,7 +156,7 @@ class SessionsConfig(Strict):
     """The page /sessions, and incidents.
 
     statement_text: whether callers who log in are shown the text of statements, without literals. incidents:
-    how many moments at which an alert fired are kept in the state directory; 0 for none.
+    how many moments at which something bad began are kept in the state directory; 0 for none.
     """
 
     statement_text: bool = False

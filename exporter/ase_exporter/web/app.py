@@ -215,7 +215,6 @@ class _Handlers:
         exporter = self._exporter
         access, changes = self._access, ChangeHandlers(exporter.journal, exporter.names)
         incidents = IncidentHandlers(exporter)
-        ask = protected(incidents.ask, access.annotations, ANNOTATING)
         reload = protected(self.reload, access.lifecycle, RELOADING)
         annotate, finish = (
             protected(each, access.annotations, ANNOTATING) for each in (changes.annotate, changes.finish)
@@ -233,7 +232,6 @@ class _Handlers:
             self._counted("/changes", changes.changes),
             self._counted("/sessions", SessionHandlers(exporter).sessions),
             self._counted("/incidents", incidents.show),
-            self._counted("/incidents", ask, "POST"),
             self._counted("/annotations", annotate, "POST"),
             self._counted("/annotations/{id}/finish", finish, "POST"),
         ]

@@ -1,4 +1,4 @@
-"""Keeps who ran what when something bad begins or an alert fires.
+"""Keeps who ran what when something bad begins.
 
 At once, and once more a minute later with what statements cost since.
 """
@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -16,13 +15,12 @@ from ase_exporter.scraping.targets import Answer
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS
-from ase_exporter.untrusted.redaction import redact
 
 log = logging.getLogger(__name__)
 
 # Seconds: what statements cost is a difference over this time, in which no other incident of the server begins.
 LATER = 60.0
-# Seconds in which the same finding, or an alert of the same name, is not kept again.
+# Seconds in which the same finding is not kept again.
 SAME = 600.0
 TAG = "incident"
 
@@ -62,10 +60,10 @@ class IncidentKeeper:
             }
             self.begin(target, begun[0].word, content)
 
-    def begin(self, target: str, finding: str, content: Mapping[str, object] = MappingProxyType({})) -> bool:
+    def begin(self, target: str, finding: str, content: Mapping[str, object]) -> bool:
         """Keep one in the background; False if one of the target, or of the same finding, was kept lately.
 
-        finding: its word, or the name of an alert. content: what is known besides, as `Incidents.keep` has it.
+        finding: its word. content: what is known besides, as `Incidents.keep` has it.
         """
         now = self._clock.monotonic()
         self._begun = {key: at for key, at in self._begun.items() if now - at < SAME}
@@ -91,7 +89,7 @@ class IncidentKeeper:
             first = await self._read(target)
             name = await asyncio.to_thread(self.kept().keep, target, finding, first, content)
             log.info("target %s: incident %s is kept: %s", target, name, finding)
-            text = f"{redact(finding)}: incident {name} (/incidents of the exporter)"
+            text = f"{finding}: incident {name} (/incidents of the exporter)"
             await self._annotate(
                 Change(new_id(), target, ANNOTATION, text, "", "", first.at, source="incident", tags=(TAG,))
             )

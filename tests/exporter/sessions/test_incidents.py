@@ -87,7 +87,7 @@ async def kept(server: Server, directory: Path, *targets: str) -> None:
     """Have incidents kept."""
     keeper = IncidentKeeper(lambda: Incidents(directory, 9), server.sessions, server.annotate, sleep=at_once)
     for target in targets or ("ONE",):
-        assert keeper.begin(target, "BLOCKED")
+        assert keeper.begin(target, "BLOCKED", {})
         await keeper.finished()
 
 
@@ -102,17 +102,17 @@ def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) 
         keeper = IncidentKeeper(
             lambda: Incidents(tmp_path, 9), server.sessions, server.annotate, clock.clock, at_once
         )
-        assert keeper.begin("ONE", "BLOCKED")
+        assert keeper.begin("ONE", "BLOCKED", {})
         # Another server has its own.
-        assert keeper.begin("TWO", "BLOCKED")
+        assert keeper.begin("TWO", "BLOCKED", {})
         await keeper.finished()
         # One a minute of a server, whatever begins.
-        assert not keeper.begin("ONE", "LOG")
+        assert not keeper.begin("ONE", "LOG", {})
         clock.ahead += LATER
         # The same again only later.
-        assert not keeper.begin("ONE", "BLOCKED")
+        assert not keeper.begin("ONE", "BLOCKED", {})
         clock.ahead += SAME
-        assert keeper.begin("ONE", "BLOCKED")
+        assert keeper.begin("ONE", "BLOCKED", {})
         await keeper.finished()
 
     asyncio.run(alerts())
