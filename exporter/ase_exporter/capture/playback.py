@@ -1,8 +1,7 @@
-"""Answers statements from a capture, as a connection to the server that was recorded would."""
+"""Answers statements from a capture, as the server that was recorded would."""
 
 import re
 from collections.abc import Iterable
-from typing import Self
 
 from ase_exporter.ase.connection import DatabaseError, Row
 from ase_exporter.capture.file import Execution
@@ -61,10 +60,3 @@ class Playback:
                     chosen = [recorded.index(item) for item in wanted]
                     return [tuple(row[index] for index in chosen) for row in statement.rows]
         return None
-
-    def open(self, *_: object, **__: object) -> Self:
-        """A connection to the server that was recorded."""
-        return self
-
-    def close(self) -> None:
-        """Nothing to release."""

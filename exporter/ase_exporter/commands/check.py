@@ -8,7 +8,6 @@ import typer
 from ase_exporter import config
 from ase_exporter.ase.login_ledger import process_ledger
 from ase_exporter.catalogue import Catalogue, load_catalogue
-from ase_exporter.checks.capture_report import capture_view
 from ase_exporter.checks.exposures import open_files_and_logins
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.checks.view import check_view
@@ -30,15 +29,9 @@ def check(
     offline: bool = False,
     sql: bool = False,
     everything: bool = False,
-    capture: Path | None = None,
     login_again: bool = False,
     timeout: float = 30.0,
 ) -> None:
-    if capture is not None:
-        if targets or offline or sql or config_file:
-            raise UserError("--capture: expected neither a configuration nor --target, --offline or --sql")
-        print_view(capture_view(capture, load_catalogue()[0]))
-        return
     config_file = config_path(config_file)
     loaded = config.load(config_file) if config_file else config.from_environment()
     catalogue, problems = load_catalogue(loaded.catalogue.directories)

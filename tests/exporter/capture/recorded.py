@@ -16,6 +16,7 @@ from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import Playback
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import Catalogue, PlannedCollector, load_catalogue, plan, read_facts
+from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.scraping.result import ScrapeResult
@@ -95,6 +96,21 @@ def replay(statements: Iterable[Recorded]) -> Iterator[Address]:
     ]
     with running(lambda: Listener(ReplayBackend(statements, logins))) as server:
         yield "127.0.0.1", server.port
+
+
+class RecordedServer(Playback):
+    """A connection to the server that was recorded."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def check_of(server: RecordedServer) -> TargetCheck:
+    """A check, of every collector, of a server that was recorded."""
+    config, target = configuration(("127.0.0.1", 1))
+    return TargetCheck(
+        config, target, catalogue(), everything=True, timeout=600, open_connection=lambda *_, **__: server
+    )
 
 
 def planned(taken: Capture) -> list[PlannedCollector]:

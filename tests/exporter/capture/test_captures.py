@@ -3,24 +3,31 @@
 A contributor adds one file and nothing else.
 """
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from tests.e2e.simulated_time import INTERVAL
-from tests.exporter.capture.recorded import catalogue, each_capture, loaded, planned, replay, scrape
+from tests.exporter.capture.recorded import (
+    RecordedServer,
+    catalogue,
+    check_of,
+    each_capture,
+    loaded,
+    planned,
+    replay,
+    scrape,
+)
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.samples import Samples, by_name
 
+from ase_exporter.capture.playback import NOT_RECORDED
 from ase_exporter.catalogue.facts import Reason
-from ase_exporter.checks.capture_report import capture_view
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.report import parse
-from ase_exporter.views.terminal import texts
 from ase_simulator.replay.file import read_capture
 
 pytestmark = pytest.mark.timeout(600)
@@ -44,13 +51,12 @@ def scraped(path: Path) -> list[tuple[ScrapeResult, list[Family]]]:
 
 @each_capture
 def test_every_collector_is_read_or_explained(path: Path) -> None:
-    shown = "\n".join(texts(capture_view(path, catalogue()).parts))
-    (names,) = re.findall(r"(?m)^  - not in the capture: (.*)$", shown)
-    explained = set(names.split(", "))
-    # A column of another type costs its metrics.
-    odd = set(re.findall(r"(?m)^(mon\w+)\.\w+ is \w+, expected", shown))
-    mismatched = {name for name, each in catalogue().collectors.items() if each.table in odd}
     taken = loaded(path)
+    report = check_of(RecordedServer(taken.statements)).report()
+    explained = {name for each in report.failures if NOT_RECORDED in each.message for name in each.collectors}
+    # A column of another type costs its metrics.
+    odd = {each.table for each in report.mismatches}
+    mismatched = {name for name, each in catalogue().collectors.items() if each.table in odd}
     failed = {each.sql for each in taken.statements if each.error}
     recorded = {each.sql for each in taken.statements} - failed
     readable = {each.name for each in planned(taken) if each.statement in recorded}

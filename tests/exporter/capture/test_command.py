@@ -1,7 +1,6 @@
-"""The commands: `capture`, `check --capture` and `ase-simulator --replay`, as users run them."""
+"""The commands `capture` and `ase-simulator --replay`, as users run them."""
 
 import gzip
-import re
 import sys
 from pathlib import Path
 
@@ -39,15 +38,6 @@ def test_capture_writes_a_file_and_a_summary_without_names(run: Run, tmp_path: P
     assert f"written: {out}" in ended.stderr
     assert ended.stdout == gzip.decompress(out.read_bytes()).decode()
     assert load(out).header.names == "pseudonyms"
-
-
-def test_check_explains_a_capture_as_it_explains_a_server(run: Run) -> None:
-    ended = run("check", f"--capture={EXAMPLE}")
-    assert ended.returncode == 0, ended.stderr
-    assert "\n16.0-sp04-idle-sa.capture.gz: UBUZ, ASE 16.0 SP04 PL03\n" in ended.stdout
-    assert re.search("(?m)^  - 68 monitoring tables, ", ended.stdout)
-    assert "\nErrors while recording\n  - " in ended.stdout
-    assert re.search(r"\nSlowest statements\n(  - [\d.]+ ms, \d+ rows: .+\n){5}", ended.stdout)
 
 
 def test_the_simulator_replays_a_capture_to_check(run: Run) -> None:

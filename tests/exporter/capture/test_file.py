@@ -28,8 +28,8 @@ from ase_exporter.capture.file import (
     parse,
 )
 from ase_exporter.catalogue.facts import SERVER
-from ase_exporter.checks.capture_report import capture_view
 from ase_exporter.errors import UserError
+from ase_exporter.top.feed import ReplayFeed
 from ase_exporter.untrusted.entry import one_line
 from ase_simulator.replay.file import recorded
 
@@ -134,8 +134,9 @@ def mutated(random_: random.Random) -> bytes:
     return data
 
 
-def report(path: Path) -> object:
-    return capture_view(path, catalogue())
+def show(path: Path) -> object:
+    """Show it as `top --replay` does."""
+    return list(ReplayFeed(path, catalogue()).frames())
 
 
 def complaint(read: Callable[[Path], object], path: Path) -> str:
@@ -151,9 +152,9 @@ def test_a_damaged_file_gives_one_clear_line(tmp_path: Path) -> None:
     path = tmp_path / "damaged.capture.gz"
     for seed in range(MUTATIONS):
         path.write_bytes(mutated(random.Random(seed)))
-        said = [complaint(load, path), complaint(report, path)]
+        said = [complaint(load, path), complaint(show, path)]
         for message in filter(None, said):
-            assert message.startswith(f"{path}: "), seed
+            assert message.removeprefix("--replay ").startswith(f"{path}: "), seed
             assert "\n" not in message, seed
             assert "expected" in message or "No such file" in message, seed
         assert said[1] or not said[0], seed

@@ -10,16 +10,12 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from tests.exporter.capture.recorded import FOLDER, catalogue, loaded
+from tests.exporter.capture.recorded import FOLDER, RecordedServer, catalogue, check_of, loaded
 
 from ase_exporter.ase.connection import DatabaseError, Row
 from ase_exporter.capture.playback import Playback
 from ase_exporter.catalogue import facts as read
-from ase_exporter.checks.target_check import TargetCheck
-from ase_exporter.config import Auth, Config, Target
 
-TARGET = Target(name="ONE", host="one")
-CONFIG = Config(targets=(TARGET,), auth={"default": Auth(user="monitor", password="")})
 FILES = sorted(FOLDER.glob("*-idle-sa.capture.gz"))
 TABLES = re.compile(r"\b(?:master|tempdb|[a-z]\w*)\.\.(\w+)")
 # A change of the answers: SQL and rows -> rows, or a DatabaseError.
@@ -70,7 +66,7 @@ def without(table: str, column: str = "") -> Removal:
     return answer
 
 
-class Reduced(Playback):
+class Reduced(RecordedServer):
     """A capture whose server refuses or lacks something."""
 
     removal: Removal
@@ -79,17 +75,12 @@ class Reduced(Playback):
         rows = super().query(sql, deadline)
         return self.removal(sql, rows)
 
-    def close(self) -> None:
-        """Nothing is open."""
-
 
 def checked(path: Any, removal: Removal) -> tuple[set[str], set[str]]:
     """The metrics that have samples, and those that `check` says are lost."""
     server = Reduced(loaded(path).statements)
     server.removal = removal
-    check = TargetCheck(
-        CONFIG, TARGET, catalogue(), everything=True, timeout=600, open_connection=lambda *_, **__: server
-    )
+    check = check_of(server)
     report = check.report()
     explained: Sequence[Any] = [*report.gaps, *report.failures, *report.mismatches]
     collected = {

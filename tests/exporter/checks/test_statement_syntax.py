@@ -4,11 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.exporter.capture.recorded import FOLDER, catalogue, configuration, loaded
+from tests.exporter.capture.recorded import FOLDER, RecordedServer, check_of, loaded
 
-from ase_exporter.capture.playback import Playback
 from ase_exporter.catalogue.versions import Version, parse_version
-from ase_exporter.checks.target_check import TargetCheck
 
 NEVER = "99.0"
 # Syntax -> the first version that has it. Sources: "What's New in Adaptive Server Enterprise" of 12.5.1 (derived
@@ -47,12 +45,7 @@ def too_new(sql: str, version: Version) -> list[str]:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*-idle-sa.capture.gz")), ids=lambda path: path.name)
 def test_no_statement_uses_syntax_newer_than_the_version(path: Path) -> None:
-    server = Playback(loaded(path).statements)
-    config, target = configuration(("127.0.0.1", 1))
-    check = TargetCheck(
-        config, target, catalogue(), everything=True, timeout=600, open_connection=server.open
-    )
-    facts, found = check.statements()
+    facts, found = check_of(RecordedServer(loaded(path).statements)).statements()
     version = facts.version
     sent = [sql for statements in found.values() for sql in statements]
     assert sum(title.startswith("collector ") for title in found) > 50
