@@ -1,6 +1,5 @@
 #!/bin/sh
-# Lint and tests beside each other; a failure of one does not hide the other. Tests that run in real time come last,
-# without anything beside them.
+# Lint and tests beside each other; a failure of one does not hide the other. A real ASE is tested by `make test-real`.
 set -u
 cd "$(dirname "$0")/../.." || exit
 log=$(mktemp)
@@ -10,10 +9,8 @@ trap 'exit 143' TERM
 deploy/dev/lint.sh >"$log" 2>&1 &
 lint=$!
 status=0
-run() {
-    .venv/bin/python -m pytest -q --ignore tests/benchmarks "$@" || status=1
-}
-run -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not alone"
+.venv/bin/python -m pytest -q --ignore tests/benchmarks --ignore tests/real \
+    -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" || status=1
 if wait "$lint"; then
     echo "lint: no objection"
 else
@@ -21,7 +18,4 @@ else
     cat "$log" >&2
     status=1
 fi
-# Reading all files would take longer than these tests.
-# shellcheck disable=SC2046  # names without blanks
-run -m "alone and not slow" $(grep -rl --include='test_*.py' mark.alone tests)
 exit "$status"

@@ -1,5 +1,6 @@
 """The fenced blocks of all documents."""
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -27,11 +28,11 @@ class Block:
 @cache
 def documents() -> list[Path]:
     """All Markdown files of the repository."""
-    return [
-        path
-        for path in sorted(REPOSITORY.rglob("*.md"))
-        if not HIDDEN & set(path.relative_to(REPOSITORY).parts)
-    ]
+    found: list[Path] = []
+    for folder, folders, files in os.walk(REPOSITORY):
+        folders[:] = [name for name in folders if name not in HIDDEN]
+        found += [Path(folder, name) for name in files if name.endswith(".md")]
+    return sorted(found)
 
 
 def blocks(language: str | None = None) -> list[Block]:

@@ -25,6 +25,8 @@ NOT_RUN = {
     ".venv/bin/python": "runs tests of the checkout",
     "make": "is how this test was started, or starts what tests/e2e/test_demo.py starts",
 }
+# What a reader begins with; the commands of the other pages run in the slow tier, and are checked here by their names.
+FIRST_PAGES = {"README.md", "docs/getting-started.md", "simulator/README.md"}
 # Command -> text that its output must contain.
 SAYS = {
     "ase-exporter check": "No metric is missing.",
@@ -73,7 +75,11 @@ def scripts() -> list[Block]:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("block", scripts(), ids=str)
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(each, marks=[] if each.page in FIRST_PAGES else pytest.mark.slow) for each in scripts()],
+    ids=str,
+)
 def test_commands_run(block: Block, reader: World) -> None:
     commands = script(block)
     done = reader.run(reader.here(commands))

@@ -6,9 +6,9 @@ import pytest
 from tests.exporter.simulated import PASSWORD
 from tests.exporter.simulated import run as simulated
 from tests.paths import DEPLOY
+from tests.versions import VERSIONS
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
-from ase_simulator.schema.profiles import profiles
 
 SET_TO = "select u.value from master..sysconfigures c, master..syscurconfigs u where c.config = u.config"
 
@@ -30,14 +30,7 @@ def attributes(connection: Connection, login: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-# Of every build: the oldest, a cluster, and the newest that is sold.
-EVERY_BUILD = {"12.5.4", "15.7 SP138 CE", "16.0 SP04"}
-
-
-@pytest.mark.parametrize(
-    "version",
-    [pytest.param(each, marks=[] if each in EVERY_BUILD else pytest.mark.slow) for each in profiles()],
-)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_the_scripts_work_on_every_version_and_the_password_never_expires(version: str) -> None:
     with simulated(version) as server:
         endpoint = Endpoint(*server.address)

@@ -160,7 +160,7 @@ def test_the_sdist_holds_them_too_with_licence_and_readme(checkout: Path, tmp_pa
     assert shipped_files(name) <= inside
 
 
-@pytest.mark.parametrize("command", ["rules", "rules --set data_cache=0.15", "dashboards", "sql", "config"])
+@pytest.mark.parametrize("command", ["rules --set data_cache=0.15", "dashboards"])
 def test_the_wheel_alone_writes_its_files(bin_directory: Path, tmp_path: Path, command: str) -> None:
     written = run_alone(bin_directory, "write", *command.split(), "--output", str(tmp_path))
     assert written.returncode == 0, written.stderr
@@ -202,10 +202,6 @@ def test_the_wheel_alone_serves(bin_directory: Path, simulator_port: int, tmp_pa
         (
             "compare --target=A",
             "compare needs numpy, which is not installed: {pip} install 'ase-exporter[compare]'",
-        ),
-        (
-            "report --target=A",
-            "report needs numpy, which is not installed: {pip} install 'ase-exporter[compare]'",
         ),
     ],
 )

@@ -180,6 +180,7 @@ def test_the_published_figures_are_those_of_the_case_study() -> None:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_recorded_series_are_the_published_figures(evaluated: Evaluated, run: str) -> None:
     printed = Printed(run)
@@ -188,6 +189,7 @@ def test_recorded_series_are_the_published_figures(evaluated: Evaluated, run: st
     assert evaluated.single(THROUGHPUT, run) == pytest.approx(printed.throughput, abs=PRINTED_THROUGHPUT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_contention_is_listed_and_fires_where_the_figures_call_for_it(evaluated: Evaluated, run: str) -> None:
     printed = Printed(run).contention

@@ -38,7 +38,7 @@ BASELINE = "series 2 run 05"
 CACHE = "system tables cache"
 TIMEOUT = 240.0
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)

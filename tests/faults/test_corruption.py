@@ -19,7 +19,7 @@ from tests.exporter.scraper import Scraper, scraped
 from tests.exporter.simulated import Simulated, reading, run
 from tests.faults.corruption import DAMAGES, Campaign, Corruptor
 
-TARGETS = 16
+TARGETS = 8
 # Columns of all types, counters and gauges; each read in every scrape, so that nothing wrong is shown once more.
 COLLECTORS = {"state", "threads", "engines", "data_caches", "cache_pools", "devices", "databases", "network"}
 # While answers are corrupted nobody cares for the scrape; what is right may take its time.

@@ -15,6 +15,7 @@ from tests.exporter.simulated import scraper_of
 from tests.faults.scraping import failed, scrape
 from tests.paths import REPOSITORY
 from tests.simulator.tds.running import Running, running
+from tests.versions import NEWEST, VERSIONS
 
 from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.result import ScrapeResult
@@ -24,7 +25,6 @@ from ase_simulator.simulation import simulation
 
 SCENARIOS = REPOSITORY / "simulator" / "ase_simulator" / "scenarios"
 HOST = "hostile.example"
-NEWEST = "16.0 SP04"
 # Columns of another type than the manual says cost the metrics made from them.
 UNREADABLE = {"databases": "unreadable"}
 
@@ -93,14 +93,7 @@ def test_every_collector_is_read_beside_a_hundred_thousand_spinlocks() -> None:
     read_through("hostile", NEWEST)
 
 
-# Of every build: the oldest, a cluster, and the newest.
-EVERY_BUILD = {"12.5.4", "15.7 SP138 CE", "16.1"}
-
-
-@pytest.mark.parametrize(
-    "version",
-    [pytest.param(each, marks=[] if each in EVERY_BUILD else pytest.mark.slow) for each in profiles()],
-)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_every_collector_that_can_be_read_is_read(version: str, tmp_path: Path) -> None:
     read_through(scenario(tmp_path), version)
 
@@ -141,11 +134,9 @@ TRUE_ALERTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "version",
-    [pytest.param(version, marks=[] if version == NEWEST else [pytest.mark.slow]) for version in profiles()],
-)
+@pytest.mark.parametrize("version", profiles())
 def test_no_alert_fires_that_is_not_true(version: str, tmp_path: Path) -> None:
     module = read_for_rules()
     recording = record(

@@ -143,7 +143,7 @@ READABLE = frozenset(("read only", "standby", "quiesced"))
 UNAVAILABLE = DATABASE_STATES.keys() - READABLE
 
 
-@pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])
+@pytest.mark.parametrize("version", ["12.5.4", pytest.param("16.0 SP04", marks=pytest.mark.slow)])
 def test_a_database_that_cannot_be_opened_costs_its_own_free_space_alone(version: str) -> None:
     module = reading("state", "database_space", "database_states")
     with run(version, "quiet-oltp", speed=0.0) as server:
@@ -208,7 +208,7 @@ def test_a_server_that_answers_the_first_question_alone_is_up(
     one.close()
 
 
-@pytest.mark.parametrize("version", ["15.7 SP138", "16.0 SP02"])
+@pytest.mark.parametrize("version", ["16.0 SP02", pytest.param("15.7 SP138", marks=pytest.mark.slow)])
 def test_a_collector_of_another_version_does_not_have_the_facts_read_again(version: str) -> None:
     shifted = ShiftedClock()
     with run(version, "quiet-oltp", speed=0.0) as server:
@@ -350,7 +350,9 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("zone", CHANGES)
+@pytest.mark.parametrize(
+    "zone", [pytest.param(each, marks=[] if "Lord" in each else pytest.mark.slow) for each in CHANGES]
+)
 def test_start_and_clear_keep_their_times_when_the_clocks_change(zone: str, tmp_path: Path) -> None:
     scenario = tmp_path / "zone.yaml"
     scenario.write_text(f"name: zone\ntime_zone: {zone}\nup_hours: 3\n")

@@ -258,6 +258,7 @@ def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_kn
     assert after == 0
 
 
+@pytest.mark.slow
 def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters_does_not(
     server: Simulated, deploy: Deploy, tmp_path: Path
 ) -> None:
@@ -285,6 +286,7 @@ def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters
 
 
 # Every kind of damage: tests/exporter/metrics/test_saved_totals.py.
+@pytest.mark.slow
 def test_damaged_totals_start_again(server: Simulated, deploy: Deploy, tmp_path: Path) -> None:
     deployment = deploy()
     deployment.totals()

@@ -36,7 +36,7 @@ OPTION = "deadlock checking period"
 # Of the rates of sp_sysmon: both windows do not begin and end at the same time.
 TOLERANCE = 0.15
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3600)]
 # With the simulator in its place the suite proves only that it runs.
 if not IS_REAL:
     pytestmark.append(pytest.mark.slow)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 import pytest
+from tests.versions import VERSIONS
 
 from ase_exporter.catalogue import ServerFacts, load_catalogue
 from ase_exporter.catalogue.differences import TypeMismatch, type_mismatches, unknown_columns
 from ase_exporter.catalogue.versions import parse_version
-from ase_simulator.schema.profiles import profiles
 
 CATALOGUE, _ = load_catalogue()
 EVERYTHING = dict.fromkeys(CATALOGUE.collectors, True)
@@ -17,7 +17,7 @@ def facts(**tables: Mapping[str, str]) -> ServerFacts:
     return ServerFacts(parse_version("16.0 SP04"), tables=tables)
 
 
-@pytest.mark.parametrize("version", profiles())
+@pytest.mark.parametrize("version", VERSIONS)
 def test_documented_versions_have_no_differences(
     facts_of: Callable[[str], ServerFacts], version: str
 ) -> None:

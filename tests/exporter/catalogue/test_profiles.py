@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.versions import VERSIONS
 
 from ase_exporter.catalogue import ServerFacts, load_catalogue, plan, read_facts
 from ase_exporter.catalogue.versions import parse_version
@@ -13,7 +14,6 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.refused_databases import RefusedDatabases
-from ase_simulator.schema.profiles import profiles
 
 Simulated = Any
 CATALOGUE, _ = load_catalogue()
@@ -50,7 +50,7 @@ def read_everything(server: Simulated, facts: ServerFacts, selection: dict[str, 
     return made
 
 
-@pytest.mark.parametrize("version", profiles())
+@pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_gives_its_metrics_to_mon_role_by_the_rules_of_prometheus(
     simulated: Callable[..., Simulated], facts_of: Callable[[str], ServerFacts], version: str
 ) -> None:

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from tests.versions import VERSIONS
 
 from ase_exporter.catalogue import PlannedCollector, ServerFacts, load_catalogue, plan
 from ase_exporter.catalogue.facts import ROLES
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.metrics.counters import CounterStore
-from ase_simulator.schema.profiles import profiles
 
 CATALOGUE, _ = load_catalogue()
 EVERYTHING = dict.fromkeys(CATALOGUE.collectors, True)
@@ -97,7 +97,7 @@ def expected_columns(facts: ServerFacts) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("shown", [negative, zero])
-@pytest.mark.parametrize("version", profiles())
+@pytest.mark.parametrize("version", VERSIONS)
 def test_no_increment_is_lost(
     facts_of: Callable[[str], ServerFacts], version: str, shown: Callable[[int], int]
 ) -> None:

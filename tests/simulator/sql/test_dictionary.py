@@ -4,22 +4,17 @@ from pathlib import Path
 
 import pytest
 from tests.simulator.sql.fake import Client
+from tests.versions import VERSIONS
 
 from ase_exporter.assets import load_yaml
 from ase_simulator.model import load_scenario
 from ase_simulator.results import Rows
-from ase_simulator.schema.profiles import profiles
 from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import LITTLE_ENDIAN, Layout
 from ase_simulator.tds.rows import RowFormat
 
 QUERIES = load_yaml(Path(__file__).with_suffix(".yaml").read_text())
-
-
-# The oldest, a cluster and the newest in every build, all others in the slow tier.
-OFTEN = ("12.5.4", "15.7 SP138 CE", "16.1")
-VERSIONS = [pytest.param(each, marks=() if each in OFTEN else pytest.mark.slow) for each in profiles()]
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
