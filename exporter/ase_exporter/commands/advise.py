@@ -5,7 +5,7 @@ from pathlib import Path
 from ase_exporter import logs
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.view import advice_view
-from ase_exporter.commands.options import choose_target, load_config
+from ase_exporter.commands.options import choose_target, end_if_stuck, load_config
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.top.feed import gather
 from ase_exporter.views.terminal import print_view
@@ -18,6 +18,7 @@ def advise(
     password: bool = False,
     seconds: float = 30.0,
 ) -> None:
+    end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     # An error is told once, at the end.
     logs.configure("text", "error")

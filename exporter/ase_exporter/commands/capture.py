@@ -11,7 +11,13 @@ from ase_exporter.capture.file import Capture, dump, lines
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import choose_target, load_config, off_main_thread, write_output
+from ase_exporter.commands.options import (
+    choose_target,
+    end_if_stuck,
+    load_config,
+    off_main_thread,
+    write_output,
+)
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine
@@ -36,6 +42,7 @@ def capture(
     if output is not None and not output.absolute().parent.is_dir():
         raise UserError(f"--output {output}: no such directory")
     logs.configure("text", "error")
+    end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     catalogue, _ = load_catalogue()
     plan = Plan(scrapes, interval, timeout, everything, sysmon)

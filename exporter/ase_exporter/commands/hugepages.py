@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ase_exporter.commands.options import choose_target, load_config
+from ase_exporter.commands.options import choose_target, end_if_stuck, load_config
 from ase_exporter.config.host import HostConfig
 from ase_exporter.errors import UserError
 from ase_exporter.host.ase_memory import query_memory
@@ -39,6 +39,7 @@ def hugepages(
     if max_memory is not None:
         pages, source = max_memory, "--max-memory"
     elif config.targets or target or user or password:
+        end_if_stuck()
         config, chosen = choose_target(config, target, user, password)
         pages, source, name = query_memory(chosen, config.auth[chosen.auth], timeout)
         server = server or name

@@ -76,7 +76,6 @@ def choose_target(
     loaded: Config, name: str | None, user: str | None = None, ask: bool = False
 ) -> tuple[Config, Target]:
     """Choose one target, as `choose_targets` does. Raises UserError also if there are several."""
-    end_if_stuck()
     loaded, chosen = choose_targets(loaded, [name] if name else [], user, ask)
     if len(chosen) > 1:
         raise UserError(f"-S: expected one of {', '.join(target.name for target in loaded.targets)}")

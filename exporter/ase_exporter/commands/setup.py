@@ -95,9 +95,9 @@ def setup(
     if absent:
         print(f"No {' and no '.join(absent)} here: start it, remove prometheus.yml and run setup again.\n")
     if not addition:
-        from ase_exporter.commands.top import MAX_TARGETS, top
+        from ase_exporter.commands.top import top
 
-        top(config_file=file, targets=[*checked][:MAX_TARGETS], once=True)
+        top(config_file=file, target=next(iter(checked)), once=True)
     if addition or not all(report and report.is_good for report in checked.values()):
         raise typer.Exit(1)
 

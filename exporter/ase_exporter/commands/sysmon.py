@@ -9,7 +9,7 @@ from typing import Literal
 
 import typer
 
-from ase_exporter.commands.options import choose_target, load_config, write_output
+from ase_exporter.commands.options import choose_target, end_if_stuck, load_config, write_output
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
@@ -62,6 +62,7 @@ def run(
 ) -> None:
     if section is not None and section not in SECTION_KEYWORDS:
         raise UserError(f"--section: {section}: expected one of {', '.join(SECTION_KEYWORDS)}")
+    end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]
     report = _run(chosen, auth, seconds, section, output)

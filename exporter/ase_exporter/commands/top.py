@@ -1,4 +1,4 @@
-"""`ase-exporter top`: chooses the servers, then the screen, plain text or JSON."""
+"""`ase-exporter top`: chooses the server, then the screen, plain text or JSON."""
 
 import curses
 import logging
@@ -11,14 +11,14 @@ from typing import Any
 
 from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import choose_targets, load_config, require
+from ase_exporter.commands.options import choose_target, load_config, require
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.readings.live import TargetSampler
 from ase_exporter.readings.recording import Recording
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.top import plain
-from ase_exporter.top.feed import Feed, LiveFeed, ReplayFeed, first_frames, frames
+from ase_exporter.top.feed import Feed, LiveFeed, ReplayFeed, first_frame, frames
 from ase_exporter.top.text import glyphs
 from ase_exporter.untrusted.terminal import PlainConsole
 
@@ -26,13 +26,11 @@ INTERVAL = 2.0
 # Long enough for counters of whole seconds.
 ONCE_INTERVAL = 10.0
 LIMITS = (1.0, 60.0)
-# One thread and one connection each.
-MAX_TARGETS = 100
 
 
 def top(
     config_file: Path | None = None,
-    targets: list[str] | None = None,
+    target: str | None = None,
     user: str | None = None,
     password: bool = False,
     interval: float | None = None,
@@ -51,10 +49,10 @@ def top(
     feed: LiveFeed | ReplayFeed
     if replay is None:
         pause = _checked(interval if interval is not None else ONCE_INTERVAL if once else INTERVAL)
-        loaded, chosen = choose_targets(load_config(config_file), targets or (), user, password)
+        loaded, chosen = choose_target(load_config(config_file), target, user, password)
         groups = (SESSIONS, STATEMENTS, *([TEXT] if sql else ()))
-        feed = LiveFeed(_samplers(loaded, chosen, pause, record, groups))
-    elif targets or record:
+        feed = LiveFeed(_sampler(loaded, chosen, pause, record, groups))
+    elif target or record:
         raise UserError(
             "--replay: shows a file and no server; expected neither --target nor --record with it"
         )
@@ -80,25 +78,17 @@ def _checked(interval: float) -> float:
     return interval
 
 
-def _samplers(
-    loaded: Config, targets: Sequence[Target], interval: float, record: Path | None, groups: Sequence[str]
-) -> list[TargetSampler]:
+def _sampler(
+    loaded: Config, target: Target, interval: float, record: Path | None, groups: Sequence[str]
+) -> TargetSampler:
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     for problem in problems:
         print(f"ase-exporter: {problem}", file=sys.stderr)
-    if len(targets) > MAX_TARGETS:
-        raise UserError(
-            f"--target: {len(targets)} targets: expected at most {MAX_TARGETS}; choose some of them"
-        )
     recorded: dict[str, Any] = {}
     if record is not None:
-        if len(targets) > 1:
-            raise UserError("--record: records one server; choose it by --target")
         recording = Recording(record, interval)
         recorded = {"open_connection": recording.recorder.open, "save": recording.save}
-    return [
-        TargetSampler(loaded, target, catalogue, interval, groups=groups, **recorded) for target in targets
-    ]
+    return TargetSampler(loaded, target, catalogue, interval, groups=groups, **recorded)
 
 
 def _require_screen() -> None:
@@ -129,15 +119,12 @@ def _show(feed: Feed) -> None:
 
 
 def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:
-    """Print the first frame of each server, or the last one of a recording. Raises UserError for what failed."""
-    found = first_frames(feed) if isinstance(feed, LiveFeed) else list(deque(feed.frames(), maxlen=1))
+    """Print the first frame, or the last one of a recording. Raises UserError if the server does not answer."""
+    found = first_frame(feed) if isinstance(feed, LiveFeed) else deque(feed.frames(), maxlen=1)[0]
     if json:
-        for each in found:
-            print(plain.as_json(each))
+        print(plain.as_json(found))
     else:
         PlainConsole().print(*plain.report(found, glyphs(sys.stdout.encoding)), sep="\n")
     sys.stdout.flush()
-    failed = [f"target {each.sample.target}: {each.sample.error}" for each in found if each.sample.error]
-    if failed:
-        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-        raise UserError(failed[0] + more)
+    if found.sample.error:
+        raise UserError(f"target {found.sample.target}: {found.sample.error}")

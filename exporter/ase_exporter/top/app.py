@@ -1,7 +1,7 @@
 """The screen of `ase-exporter top`: keys, and where the text goes. With `rows` the only one that needs textual.
 
-What is shown comes from `header`, `view` and `detail`, as for scripts; this module holds which server, part, order and
-moment the user has chosen.
+What is shown comes from `header`, `view` and `detail`, as for scripts; this module holds which part, order and moment
+the user has chosen.
 """
 
 import os
@@ -22,7 +22,7 @@ from textual.widgets import ContentSwitcher, DataTable, Footer, HelpPanel, Input
 from ase_exporter.errors import UserError
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Delivered, Feed
-from ase_exporter.top.frames import MAX_FRAMES, MIN_FRAMES, Frame, History, Scene
+from ase_exporter.top.frames import MAX_FRAMES, Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.rows import Rows
 from ase_exporter.top.tables import tables
@@ -96,10 +96,8 @@ class TopApp(App[UserError], inherit_bindings=False):
         super().__init__(ansi_color="NO_COLOR" in os.environ)
         self._feed = feed
         self._glyphs = characters
-        length = max(MIN_FRAMES, MAX_FRAMES // len(feed.targets))
-        self._histories: dict[str, History] = {name: deque(maxlen=length) for name in feed.targets}
-        self._arrived: dict[str, float] = {}
-        self._target: str | None = feed.targets[0] if len(feed.targets) == 1 else None
+        self._history: History = deque(maxlen=MAX_FRAMES)
+        self._arrived = 0.0
         self._part = PARTS[0]
         # By part: the title of the column, and whether the largest come first.
         self._order: dict[str, tuple[str, bool]] = {}
@@ -145,9 +143,8 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     def on_new_frame(self, message: NewFrame) -> None:
         """Keep a frame, and show it unless the screen is paused."""
-        target = message.frame.sample.target
-        self._histories[target].append(message.frame)
-        self._arrived[target] = time.monotonic()
+        self._history.append(message.frame)
+        self._arrived = time.monotonic()
         if self._paused is None:
             self._show()
 
@@ -158,10 +155,9 @@ class TopApp(App[UserError], inherit_bindings=False):
     # Keys
 
     def action_part(self, name: str) -> None:
-        if self._target is not None:
-            self.query_one(Tabs).active = self._part = name
-            self._leave_page()
-            self._show(to_top=True)
+        self.query_one(Tabs).active = self._part = name
+        self._leave_page()
+        self._show(to_top=True)
 
     def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
         """Show the part of a tab that was clicked on."""
@@ -173,22 +169,21 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     def action_pause(self) -> None:
         """Stop the screen at the last frame, or let it go on."""
-        history = self._histories.get(self._target or "")
-        self._paused = history[-1] if history and self._paused is None else None
+        self._paused = self._history[-1] if self._history and self._paused is None else None
         self._feed.pause(self._paused is not None)
         self._show()
 
     def action_step(self, by: int) -> None:
         """While paused, show an earlier or later frame."""
-        if self._paused is not None and self._target is not None:
-            kept = list(self._histories[self._target])
+        if self._paused is not None:
+            kept = list(self._history)
             index = kept.index(self._paused) if self._paused in kept else 0
             self._paused = kept[min(len(kept) - 1, max(0, index + by))]
             self._show()
 
     def action_sort(self) -> None:
         titles = [name for name, _ in self._content().titles]
-        before, _ = self._order.get(self._shown_part, ("", True))
+        before, _ = self._order.get(self._part, ("", True))
         at = titles.index(before) + 1 if before in titles else 0
         self._sort(titles[at % len(titles)])
 
@@ -199,7 +194,7 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     def action_reverse(self) -> None:
         first = self._content().titles[0][0]
-        name, descending = self._order.get(self._shown_part, (first, True))
+        name, descending = self._order.get(self._part, (first, True))
         self._sort(name, descending=not descending)
 
     def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
@@ -208,7 +203,7 @@ class TopApp(App[UserError], inherit_bindings=False):
             self._sort(self._content().titles[event.column_index][0])
 
     def _sort(self, name: str, *, descending: bool = True) -> None:
-        self._order[self._shown_part] = (name, descending)
+        self._order[self._part] = (name, descending)
         self._show(to_top=True)
 
     def action_filter(self) -> None:
@@ -227,7 +222,7 @@ class TopApp(App[UserError], inherit_bindings=False):
         self._leave_filter()
 
     def action_leave(self) -> None:
-        """Leave the help, the filter, the page or the server, in this order."""
+        """Leave the help, the filter or the page, in this order."""
         if self.query(HelpPanel):
             self.action_hide_help_panel()
         elif self.query_one(Input).display:
@@ -235,11 +230,8 @@ class TopApp(App[UserError], inherit_bindings=False):
             self._leave_filter()
         elif self._page is not None:
             self._leave_page()
-        elif self._filter:
+        else:
             self._filter = ""
-        elif len(self._feed.targets) > 1:
-            self._target = self._paused = None
-            self._feed.pause(False)
         self._show()
 
     def action_help(self) -> None:
@@ -247,21 +239,18 @@ class TopApp(App[UserError], inherit_bindings=False):
         (self.action_hide_help_panel if self.query(HelpPanel) else self.action_show_help_panel)()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Go into a server, or show what is known of a row."""
+        """Show what is known of a row."""
         key = str(event.row_key.value)
         # A line that is no row has no key: nothing is known, or so many more rows.
-        if key and self._target is None:
-            self._target = key
-            self._show(to_top=True)
-        elif key and self._part in detail.LINES:
+        if key and self._part in detail.LINES:
             self._page = key
             if self._part in detail.OF_SESSIONS:
-                self._feed.look_at(self._target or "", int(key))
+                self._feed.look_at(int(key))
             self._show()
 
     def _leave_page(self) -> None:
         self._page = None
-        self._feed.look_at(self._target or "", None)
+        self._feed.look_at(None)
 
     def _leave_filter(self) -> None:
         self.query_one(Input).display = False
@@ -273,16 +262,11 @@ class TopApp(App[UserError], inherit_bindings=False):
     def _table(self) -> Rows:
         return self.query_one("#table", Rows)
 
-    @property
-    def _shown_part(self) -> str:
-        return self._part if self._target is not None else "servers"
-
     def _scene(self) -> Scene | None:
-        """What is on the screen; None before the first frame, and for the list of servers."""
-        history = self._histories.get(self._target or "")
-        if not history:
+        """What is on the screen; None before the first frame."""
+        if not self._history:
             return None
-        return Scene(self._paused or history[-1], history, self._glyphs, self.size.width)
+        return Scene(self._paused or self._history[-1], self._history, self._glyphs, self.size.width)
 
     def _show(self, *, to_top: bool = False) -> None:
         # Not before widgets are mounted, nor while they go: the timer ticks until all have gone.
@@ -291,7 +275,6 @@ class TopApp(App[UserError], inherit_bindings=False):
         scene = self._scene()
         self._show_title()
         self.query_one("#head", Static).update(self._head(scene))
-        self.query_one(Tabs).display = self._target is not None
         self._show_table(to_top=to_top)
         self._show_more(scene)
         self._show_page(scene)
@@ -300,7 +283,7 @@ class TopApp(App[UserError], inherit_bindings=False):
         if not (self._shows and self.is_running):
             return
         scene = self._scene()
-        text = Text(title(scene) if scene else self._target or f"{len(self._feed.targets)} servers")
+        text = Text(title(scene) if scene else self._feed.target)
         if self._paused is not None:
             text.append(f"  PAUSED at {clock(self._paused.sample.at)}", style="reverse")
         elif (late := self._late()) > 0:
@@ -312,22 +295,20 @@ class TopApp(App[UserError], inherit_bindings=False):
         self.query_one("#title", Static).update(text)
 
     def _late(self) -> float:
-        """Seconds since the last frame of the server, if the next one is overdue; else 0."""
-        if not self._feed.is_live or self._target not in self._arrived:
+        """Seconds since the last frame, if the next one is overdue; else 0."""
+        if not self._feed.is_live or not self._history:
             return 0.0
-        passed = time.monotonic() - self._arrived[self._target]
+        passed = time.monotonic() - self._arrived
         return passed if passed > self._feed.interval + 2.0 else 0.0
 
     def _head(self, scene: Scene | None) -> Text:
         if scene is None:
-            return Text("Waiting for the first sample" if self._target else "")
+            return Text("Waiting for the first sample")
         # On a small terminal the last lines make room for the table; the verdict stays.
         return Text("\n").join(header(scene)[: max(1, self.size.height - BELOW)])
 
     def _content(self) -> ScreenTable:
         """The table, without order and filter."""
-        if self._target is None:
-            return view.server_list([history[-1] for history in self._histories.values() if history])
         scene = self._scene()
         return view.table(self._part, scene) if scene else ScreenTable("", (("", "left"),), (), "")
 
@@ -335,7 +316,7 @@ class TopApp(App[UserError], inherit_bindings=False):
         table = self._content()
         # Where a single line is left, a row says more than titles.
         self._table.show_header = self.size.height > BELOW
-        name, descending = self._order.get(self._shown_part, ("", True))
+        name, descending = self._order.get(self._part, ("", True))
         arranged = view.ordered(view.filtered(table, self._filter), name, descending, self._glyphs)
         empty = "No row contains the filter" if table.rows else table.empty
         self._table.fill(replace(arranged, empty=empty), MAX_ROWS, to_top=to_top)

@@ -1,11 +1,10 @@
-"""Feeds: frames of servers, live or recorded, on threads for the screen and one after the other for scripts."""
+"""Feeds: frames of a server, live or recorded, on a thread for the screen and one after the other for scripts."""
 
 import logging
 import queue
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ log = logging.getLogger(__name__)
 
 # Seconds beyond the timeouts of two scrapes after which a driver that does not return is given up.
 SLACK = 5.0
-# Seconds in which all servers may log out.
+# Seconds for the log-out.
 STOP_SECONDS = 1.0
 # Over a second or two, engines that count whole seconds may not have moved: a few more samples are taken then.
 MAX_SAMPLES = 5
@@ -40,33 +39,33 @@ Frames = Generator[Frame, None, None]
 
 
 class Feed:
-    """Frames of one or more servers.
+    """Frames of one server.
 
-    targets: names of the servers. interval: seconds between two frames of one of them. is_live: whether it goes on
-    while the screen is paused.
+    target: its name. interval: seconds between two frames. is_live: whether it goes on while the screen is paused.
     """
 
-    targets: list[str]
+    target: str
     interval: float
     is_live = True
+    thread: threading.Thread
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
-        self.threads: list[threading.Thread] = []
 
-    def sources(self) -> Mapping[str, Frames]:
-        """By target, the frames as they come."""
+    def source(self) -> Frames:
+        """The frames as they come."""
         raise NotImplementedError
 
     def start(self, deliver: Deliver) -> None:
-        """Start to take frames, those of each target on a thread of its own, which calls `deliver`."""
-        for target, found in self.sources().items():
-            given, name = (target, found, deliver), f"top {target}"
-            # A daemon: a driver that hangs must not keep the process from ending.
-            self.threads.append(threading.Thread(target=self._run, args=given, name=name, daemon=True))
-            self.threads[-1].start()
+        """Start to take frames on a thread, which calls `deliver`."""
+        # A daemon: a driver that hangs must not keep the process from ending.
+        self.thread = threading.Thread(
+            target=self._run, args=(deliver,), name=f"top {self.target}", daemon=True
+        )
+        self.thread.start()
 
-    def _run(self, target: str, found: Frames, deliver: Deliver) -> None:
+    def _run(self, deliver: Deliver) -> None:
+        found = self.source()
         try:
             for each in found:
                 if self._stopped.is_set():
@@ -76,57 +75,51 @@ class Feed:
             deliver(error)
         except Exception as error:
             # Nobody else would learn that no more frames come.
-            log.exception("target %s", target)
-            deliver(UserError(f"target {target}: unexpected {type(error).__name__}, see the log"))
+            log.exception("target %s", self.target)
+            deliver(UserError(f"target {self.target}: unexpected {type(error).__name__}, see the log"))
         finally:
             found.close()
 
     def pause(self, paused: bool) -> None:
         """Pause or continue; servers do not pause."""
 
-    def look_at(self, target: str, spid: int | None) -> None:
+    def look_at(self, spid: int | None) -> None:
         """Also read what that session has waited for, from the next sample on; None: of none."""
 
     def stop(self) -> None:
         """Stop, and log out where possible."""
         self._stopped.set()
-        end = time.monotonic() + STOP_SECONDS
-        for thread in self.threads:
-            thread.join(max(0.0, end - time.monotonic()))
+        self.thread.join(STOP_SECONDS)
 
 
 class LiveFeed(Feed):
-    """Samples servers, each on a connection of its own."""
+    """Samples a server."""
 
-    def __init__(self, samplers: Sequence[TargetSampler]) -> None:
+    def __init__(self, sampler: TargetSampler) -> None:
         super().__init__()
-        self.targets = [sampler.target.name for sampler in samplers]
-        self.interval = samplers[0].interval
-        self._samplers = samplers
+        self.target = sampler.target.name
+        self.interval = sampler.interval
+        self._sampler = sampler
 
-    def look_at(self, target: str, spid: int | None) -> None:
-        for sampler in self._samplers:
-            sampler.looked_at = spid if sampler.target.name == target else None
+    def look_at(self, spid: int | None) -> None:
+        self._sampler.looked_at = spid
 
     @property
     def timeout(self) -> float:
         """Seconds that the first two samples take at most."""
-        return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
+        return 2 * self._sampler.timeout + self.interval + SLACK
 
-    def sources(self) -> Mapping[str, Frames]:
-        return {sampler.target.name: self._sampled(sampler) for sampler in self._samplers}
-
-    def _sampled(self, sampler: TargetSampler) -> Frames:
+    def source(self) -> Frames:
         framer = Framer()
         try:
             while not self._stopped.is_set():
-                due = time.monotonic() + sampler.interval
-                yield framer.frame(sampler.take())
+                due = time.monotonic() + self.interval
+                yield framer.frame(self._sampler.take())
                 # After a scrape that took longer than the interval, the server gets a pause of half as long.
                 late = time.monotonic() - due
                 self._stopped.wait(max(-late, late / 2))
         finally:
-            sampler.close()
+            self._sampler.close()
 
 
 class ReplayFeed(Feed):
@@ -144,7 +137,7 @@ class ReplayFeed(Feed):
             raise UserError(f"--replay {path}: expected at least one scrape")
         self._path = path
         # Captures do not hold the name of the target.
-        self.targets = [path.name.removesuffix(".gz").removesuffix(".capture")]
+        self.target = path.name.removesuffix(".gz").removesuffix(".capture")
         self.interval = self._header.interval if interval is None else interval
         self._catalogue = catalogue
         self._pace = interval
@@ -162,15 +155,12 @@ class ReplayFeed(Feed):
     def frames(self) -> Iterator[Frame]:
         """All frames, without pauses."""
         _, scrapes = read_scrapes(self._path)
-        replayer = Replayer(self._header, self.targets[0], self._catalogue)
+        replayer = Replayer(self._header, self.target, self._catalogue)
         framer = Framer()
         for statements in scrapes:
             yield framer.frame(replayer.sample(statements))
 
-    def sources(self) -> Mapping[str, Frames]:
-        return {self.targets[0]: self._paced()}
-
-    def _paced(self) -> Frames:
+    def source(self) -> Frames:
         before: float | None = None
         for each in self.frames():
             if before is not None:
@@ -181,21 +171,16 @@ class ReplayFeed(Feed):
             before = each.sample.monotonic
 
 
-def first_frames(feed: LiveFeed) -> list[Frame]:
-    """The first frame of each server that has rates, or the error in their place. Raises UserError if one hangs.
+def first_frame(feed: LiveFeed) -> Frame:
+    """The first frame that has rates, or an error in its place. Raises UserError if the driver hangs.
 
     A finding that needs no rate does not end the wait: it must not hide the others.
     """
-    found: dict[str, Frame] = {}
-    seen: Counter[str] = Counter()
-    for each in frames(feed, feed.timeout):
-        seen[each.sample.target] += 1
+    for seen, each in enumerate(frames(feed, feed.timeout), 1):
         starts = each.diagnosis.state == STARTING or each.diagnosis.measures["busy_share"].unknown == TOO_FEW
-        if each.sample.error or not starts or seen[each.sample.target] > MAX_SAMPLES:
-            found.setdefault(each.sample.target, each)
-        if len(found) == len(feed.targets):
+        if each.sample.error or not starts or seen > MAX_SAMPLES:
             break
-    return [found[name] for name in feed.targets]
+    return each
 
 
 def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:
@@ -233,7 +218,7 @@ def gather(config: Config, target: Target, seconds: float) -> Evidence:
         timeout=ADVICE_TIMEOUT,
         selection=ADVICE,
     )
-    (found,) = first_frames(LiveFeed([sampler]))
+    found = first_frame(LiveFeed(sampler))
     if found.evidence is None:
         raise UserError(f"target {target.name}: {found.sample.error or 'nothing is known of it'}")
     return found.evidence

@@ -23,11 +23,9 @@ from ase_exporter.diagnosis.diagnose import (
 from ase_exporter.readings.samples import Sample
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.text import Glyphs, clock
-from ase_exporter.views.figures import shown
 
-# Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
+# Frames that are kept: ten minutes at two seconds.
 MAX_FRAMES = 300
-MIN_FRAMES = 20
 # What must have been well before it counts as usual: seconds, and samples.
 USUAL_SECONDS, USUAL_SAMPLES = 120.0, 8
 # Each verdict begins with a word of its own, so colours only repeat it.
@@ -54,20 +52,6 @@ class Frame:
     diagnosis: Diagnosis
     evidence: Evidence | None
     usual: str = ""
-
-    @property
-    def about(self) -> str:
-        """What the first finding is about, a spinlock with its contention, or the error."""
-        if self.sample.error:
-            return self.sample.error
-        subject = self.diagnosis.findings[0].subject if self.diagnosis.findings else None
-        if subject is None:
-            return ""
-        contention = {spinlock.name: spinlock.contention for spinlock in self.figures.spinlocks}
-        if subject.kind == "spinlock" and subject.name in contention:
-            # The state says that it is a spinlock: 80 columns have no place for both.
-            return f"{subject.name} {shown(contention[subject.name], 'ratio')}"
-        return f"{subject.kind} {subject.name}"
 
 
 def frame(sample: Sample, baseline: Baseline = NO_BASELINE, usual: str = "") -> Frame:

@@ -4,7 +4,7 @@ In JSON ratios are 0-1, rates per second, sizes bytes, durations seconds; null i
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from ase_exporter.sessions.encode import snapshot_json
 from ase_exporter.top.frames import Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.text import Glyphs
-from ase_exporter.top.view import PARTS, ScreenTable, server_list, table
+from ase_exporter.top.view import PARTS, ScreenTable, table
 from ase_exporter.untrusted.terminal import TextLine, WordTable
 
 MAX_ROWS = 10
@@ -24,15 +24,8 @@ MAX_ROWS = 10
 MAX_WIDTH = 1100
 
 
-def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[RenderableType]:
-    """One server in full, or several as a list; what to print."""
-    if len(frames) == 1:
-        yield from _server(frames[0], glyphs)
-    else:
-        yield from _table(server_list(frames), limit=len(frames))
-
-
-def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
+def report(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
+    """What to print of a server."""
     scene = Scene(frame, History([frame]), glyphs, MAX_WIDTH)
     yield TextLine(title(scene) + baseline(scene), "bold")
     lines = header(scene)
@@ -42,22 +35,22 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
     yield from map(TextLine, lines)
     for name in PARTS:
         yield ""
-        yield from _table(table(name, scene), limit=MAX_ROWS)
+        yield from _table(table(name, scene))
 
 
-def _table(table: ScreenTable, limit: int) -> Iterator[RenderableType]:
+def _table(table: ScreenTable) -> Iterator[RenderableType]:
     """A table in any width; its name stands above its first column. Columns without any text are left out."""
     if not table.rows:
         yield TextLine(f"{table.title}: {table.empty}")
         return
-    rows = table.rows[:limit]
+    rows = table.rows[:MAX_ROWS]
     shown = [at for at in range(len(table.titles)) if at == 0 or any(row.cells[at] for row in rows)]
     titles = [table.titles[at] for at in shown]
     figures = [place for place, (_, align) in enumerate(titles) if align == "right"]
     cells = [[row.cells[at] for at in shown] for row in rows]
     heads = [table.title, *(title for title, _ in titles[1:])]
     yield WordTable(heads, cells, figures, styles=[row.style for row in rows])
-    if (more := len(table.rows) - limit) > 0:
+    if (more := len(table.rows) - MAX_ROWS) > 0:
         yield Text(f"({more} more)", style="dim")
 
 

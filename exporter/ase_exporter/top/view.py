@@ -1,4 +1,4 @@
-"""The tables as text: one for each part of a server, and the list of servers.
+"""The tables as text: one for each part of a server.
 
 The same for the screen and for plain text, so that what a script greps is what people see.
 """
@@ -14,7 +14,7 @@ from ase_exporter.readings.samples import SESSION_ROWS
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Session
 from ase_exporter.top.figures import Row
-from ase_exporter.top.frames import NARROW, STYLES, Frame, Scene, change_flags
+from ase_exporter.top.frames import Scene, change_flags
 from ase_exporter.top.tables import Column, Number, TableDefinition, tables
 from ase_exporter.top.text import Glyphs, clock, count, sparkline
 from ase_exporter.untrusted.terminal import Align
@@ -51,14 +51,22 @@ class ScreenTable:
 def table(name: str, scene: Scene) -> ScreenTable:
     """The table of that name in tables.yaml."""
     definition = tables()[name]
-    rows = _ROWS[name](scene) if name in _ROWS else getattr(scene.figures, name)
-    return _screen_table(name, rows, _empty(scene, name, definition), scene.width, scene)
-
-
-def server_list(frames: Sequence[Frame]) -> ScreenTable:
-    """Many servers, one line each, the worst first."""
-    ranked = sorted(frames, key=lambda each: (-each.diagnosis.rank, each.sample.target))
-    return _screen_table("servers", ranked, tables()["servers"].empty)
+    columns = [column for column in definition.columns if column.width <= scene.width]
+    style = _ROW_STYLES.get(name, lambda _: "")
+    return ScreenTable(
+        name.capitalize(),
+        tuple((each.title, "right" if each.form in get_args(Number) else "left") for each in columns),
+        tuple(
+            ScreenRow(
+                " ".join(str(attrgetter(part)(row)) for part in definition.key),
+                tuple(_cell(column, row, scene) for column in columns),
+                tuple(0.0 if (value := _value(column, row)) is None else value for column in columns),
+                style(row),
+            )
+            for row in (_ROWS[name](scene) if name in _ROWS else getattr(scene.figures, name))
+        ),
+        _empty(scene, name, definition),
+    )
 
 
 def filtered(found: ScreenTable, text: str) -> ScreenTable:
@@ -82,27 +90,6 @@ def ordered(found: ScreenTable, title: str, descending: bool, glyphs: Glyphs) ->
     mark = glyphs.descending if descending else glyphs.ascending
     titles = tuple((f"{name}{mark}" if name == title else name, align) for name, align in found.titles)
     return replace(found, titles=titles, rows=tuple(sorted(found.rows, key=by, reverse=descending)))
-
-
-def _screen_table(
-    name: str, rows: Iterable[Any], empty: str, width: int = NARROW, scene: Scene | None = None
-) -> ScreenTable:
-    columns = [column for column in tables()[name].columns if column.width <= width]
-    key, style = tables()[name].key, _ROW_STYLES.get(name, lambda _: "")
-    return ScreenTable(
-        name.capitalize(),
-        tuple((each.title, "right" if each.form in get_args(Number) else "left") for each in columns),
-        tuple(
-            ScreenRow(
-                " ".join(str(attrgetter(part)(row)) for part in key),
-                tuple(_cell(column, row, scene) for column in columns),
-                tuple(0.0 if (value := _value(column, row)) is None else value for column in columns),
-                style(row),
-            )
-            for row in rows
-        ),
-        empty,
-    )
 
 
 def described(name: str, row: Any) -> Iterator[tuple[str, str]]:
@@ -182,7 +169,6 @@ _ROW_STYLES: Mapping[str, Callable[[Any], str]] = {
     "sessions": lambda link: "bold red" if link.blocks else "yellow" if link.session.blocked_by else "",
     "space": lambda each: "bold red" if each.used >= threshold("space.warning") else "",
     "statements": lambda each: "bold red" if each.change else "",
-    "servers": lambda each: STYLES[each.diagnosis.level],
 }
 _FORMS: Mapping[str, Callable[[Any], str]] = {
     "": str,
@@ -200,4 +186,4 @@ _WITH_SCENE: Mapping[str, Callable[[Any, Scene], str]] = {
     "tree": in_tree,
     "since": lambda cost, _: cost.change and f"{cost.change} since {clock(cost.since)}",
 }
-PARTS = [name for name, each in tables().items() if each.columns and name != "servers"]
+PARTS = [name for name, each in tables().items() if each.columns]

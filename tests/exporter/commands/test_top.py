@@ -64,15 +64,18 @@ def test_json_once_is_one_object_with_ratios(run: Run, config: str) -> None:
     assert content["cost"]["budget"] == 0.01 and content["cost"]["cpu"] is not None
 
 
-def test_several_servers_are_a_list_and_one_that_fails_is_an_error_at_the_end(
+def test_a_server_that_fails_is_a_line_and_an_error_at_the_end_and_of_several_one_is_chosen(
     run: Run, server: Simulated, tmp_path: Path
 ) -> None:
     config = written(tmp_path, GOOD=server.address[1], GONE=free_block(1))
-    ended = run("top", "--config.file", config, "--once", "--interval", "1")
+    ended = run("top", "--config.file", config, "--target", "GONE", "--once", "--interval", "1")
     assert ended.returncode == 2
-    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["Servers", "GONE", "GOOD"]
+    title, verdict = ended.stdout.splitlines()
+    assert title.startswith("GONE ") and verdict.startswith("DOWN: 127.0.0.1:")
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("ase-exporter: target GONE: 127.0.0.1:")
+    several = run("top", "--config.file", config, "--once")
+    assert (several.returncode, several.stderr) == (2, "ase-exporter: -S: expected one of GOOD, GONE\n")
 
 
 def test_the_screen_needs_textual_and_scripts_do_not(

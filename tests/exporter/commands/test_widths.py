@@ -10,7 +10,7 @@ from tests.exporter.compare.test_terminal import RESULT
 from tests.exporter.host.test_sizing import NEED, host
 from tests.exporter.simulated import run
 from tests.exporter.sysmon.simulated import simulated_report
-from tests.exporter.top.feeds import recorded, renamed
+from tests.exporter.top.feeds import recorded
 
 from ase_exporter.advise.advice import advise
 from ase_exporter.advise.view import advice_view
@@ -30,7 +30,6 @@ from ase_exporter.top.text import ASCII
 from ase_exporter.untrusted.terminal import PlainConsole
 from ase_exporter.views.terminal import print_view
 
-LONG = "system_tables_cache_of_the_reporting_database_1"
 # How what is to be copied begins: it is never broken.
 WHOLE = (
     "-- ",
@@ -73,8 +72,8 @@ def print_changes() -> None:
     print_view(changes_view([Change("id", *words, who="dba_of_the_trading_floor", tags=("maintenance",))]))
 
 
-def print_top(*frames: Frame) -> None:
-    PlainConsole().print(*plain.report(frames, ASCII), sep="\n")
+def print_top() -> None:
+    PlainConsole().print(*plain.report(frame(), ASCII), sep="\n")
 
 
 COMMANDS: Mapping[str, Callable[[], None]] = {
@@ -87,8 +86,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     ),
     "sysmon parse": lambda: print_view(sysmon_view(parsed(1))),
     "sysmon diff": lambda: print_view(difference_view(parsed(1), parsed(2), 25)),
-    "top --once": lambda: print_top(frame()),
-    "top --once of many": lambda: print_top(frame(), renamed(frame(), LONG)),
+    "top --once": print_top,
 }
 
 

@@ -23,13 +23,13 @@ class HandFed(Feed):
 
     interval = INTERVAL
 
-    def __init__(self, *targets: str) -> None:
-        self.targets = list(targets)
+    def __init__(self, target: str) -> None:
+        self.target = target
         self._deliver: Deliver = lambda new: None
         self.stopped = False
         self.looked_at: int | None = None
 
-    def look_at(self, target: str, spid: int | None) -> None:
+    def look_at(self, spid: int | None) -> None:
         self.looked_at = spid
 
     def start(self, deliver: Deliver) -> None:
@@ -61,10 +61,6 @@ def recorded(scenario: str, step: str = "") -> tuple[Frame, ...]:
         chosen = one_step(scenario, step, Path(directory)) if step else scenario
         with watched(chosen, start=START) as watching:
             return tuple(watching.frames(FRAMES, INTERVAL))
-
-
-def renamed(given: Frame, target: str) -> Frame:
-    return replace(given, sample=replace(given.sample, target=target))
 
 
 def failed(target: str, error: str, kind: str) -> Frame:

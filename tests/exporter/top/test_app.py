@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
-from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
+from tests.exporter.top.feeds import HandFed, changed, failed, recorded
 from tests.exporter.top.pictures import FOLDER, PICTURES, draw, words
 from tests.exporter.web.test_session_routes import WAITS
 from tests.paths import DOCS
@@ -50,9 +50,8 @@ class Screen:
         await self._pilot.pause()
 
     async def show(self, *frames: Frame) -> None:
-        """Hand frames over, of the one server if there is but one, and wait until they are shown."""
-        one = self.feed.targets == [SERVER]
-        self.feed.feed(*(renamed(each, SERVER) if one else each for each in frames))
+        """Hand frames over, and wait until they are shown."""
+        self.feed.feed(*frames)
         await self._pilot.pause()
 
     async def resize(self, width: int, height: int) -> None:
@@ -88,11 +87,9 @@ class Screen:
 
 
 @asynccontextmanager
-async def started(
-    *targets: str, size: tuple[int, int] = SIZE, characters: Glyphs = UNICODE
-) -> AsyncIterator[Screen]:
-    """The screen of these targets."""
-    feed = HandFed(*targets)
+async def started(size: tuple[int, int] = SIZE, characters: Glyphs = UNICODE) -> AsyncIterator[Screen]:
+    """The screen of a server."""
+    feed = HandFed(SERVER)
     app = TopApp(feed, characters)
     async with app.run_test(size=size) as pilot:
         running = Screen(app, pilot, feed)
@@ -105,7 +102,7 @@ async def started(
 @pytest.fixture
 async def screen() -> AsyncIterator[Screen]:
     """The screen of one server."""
-    async with started(SERVER) as running:
+    async with started() as running:
         yield running
 
 
@@ -178,7 +175,7 @@ async def test_a_click_chooses_a_table_and_sorts_by_a_column(screen: Screen) -> 
 
 
 async def test_a_click_on_a_table_below_changes_nothing() -> None:
-    async with started(SERVER, size=(200, 60)) as screen:
+    async with started(size=(200, 60)) as screen:
         await screen.show(recorded("storm", "lock storm")[-1])
         # The first line may say by now that the next answer is late.
         before = screen.lines[1:]
@@ -255,19 +252,6 @@ async def test_help_lists_the_keys_and_what_is_assumed_and_fits_the_smallest_ter
     assert screen.lines == before
 
 
-async def test_several_servers_are_a_list_with_the_worst_first() -> None:
-    memscale, storm = recorded("memscale", "series 2 run 05")[-1], recorded("storm", "wrong remedy")[-1]
-    async with started("A", "B", "C") as screen:
-        await screen.show(renamed(memscale, "A"), renamed(storm, "B"), failed("C", "no route", "unreachable"))
-        rows = screen.below("Server")[1:4]
-        assert [row.split()[:2] for row in rows] == [["C", "DOWN"], ["B", "SPINS"], ["A", "CONTENDED"]]
-        assert "no route" in rows[0] and "default data cache 59" in rows[1]
-        await screen.press("down", "enter")
-        assert screen.lines[0].startswith("B  ASE ") and screen.lines[1].startswith("SPINS")
-        await screen.press("escape")
-        assert screen.below("Server")
-
-
 async def test_a_server_that_fails_says_so_in_one_line_and_recovers(screen: Screen) -> None:
     frames = recorded("storm", "wrong remedy")
     await screen.show(frames[-1])
@@ -313,7 +297,7 @@ async def test_the_terminal_may_have_any_size(screen: Screen) -> None:
 async def test_colours_only_repeat_what_words_say(monkeypatch: pytest.MonkeyPatch, colours: bool) -> None:
     if not colours:
         monkeypatch.setenv("NO_COLOR", "1")
-    async with started(SERVER) as screen:
+    async with started() as screen:
         await screen.show(recorded("storm", "wrong remedy")[-1])
         shown = screen.styles() - {"default"}
         assert len(shown) > 2 if colours else not shown
@@ -321,7 +305,7 @@ async def test_colours_only_repeat_what_words_say(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_terminal_without_unicode_gets_ascii() -> None:
-    async with started(SERVER, characters=ASCII) as screen:
+    async with started(characters=ASCII) as screen:
         await screen.show(*recorded("storm", "lock storm")[-3:])
         for key in "12345678":
             await screen.press(key)
@@ -332,7 +316,7 @@ async def test_a_terminal_without_unicode_gets_ascii() -> None:
 async def test_an_answer_that_is_late_is_said_while_it_is_waited_for(screen: Screen) -> None:
     await screen.show(recorded("storm", "wrong remedy")[-1])
     assert "no answer" not in screen.text
-    screen.app._arrived[SERVER] -= 9.0
+    screen.app._arrived -= 9.0
     screen.app._show_title()
     await screen.press("1")
     # Or later, on a busy machine.
@@ -347,7 +331,7 @@ async def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None
     waiting = Session(8, 1, evil, evil, database=evil, doing="lock", seconds=5.0, blocked_by=7)
     shown = frame(replace(frames[-1].sample, sessions=Snapshot(0.0, (waiting,))))
 
-    async with started(SERVER, size=(160, 24)) as screen:
+    async with started(size=(160, 24)) as screen:
         await screen.show(shown)
         await screen.press("4")
         assert "\x1b" not in screen.text and "\x07" not in screen.text
@@ -361,7 +345,7 @@ async def test_enter_opens_a_blocker_and_keys_of_pg_activity_choose_and_sort() -
     snapshot = frames[-1].sample.sessions
     assert snapshot
     head = blocking_trees(snapshot.sessions)[0].session.spid
-    async with started(SERVER, size=(200, 60)) as screen:
+    async with started(size=(200, 60)) as screen:
         await screen.show(frames[-1])
         await screen.press("f3")
         assert screen.app._part == "blocking"
@@ -390,7 +374,7 @@ async def test_thousands_of_sessions_are_cut_to_what_can_be_drawn(screen: Screen
 
 
 async def test_quitting_stops_the_feed() -> None:
-    async with started(SERVER) as screen:
+    async with started() as screen:
         await screen.press("q")
     assert screen.feed.stopped
 

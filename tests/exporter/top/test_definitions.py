@@ -13,7 +13,6 @@ from ase_exporter.readings import live
 from ase_exporter.sessions.blocking import Link
 from ase_exporter.sessions.statements import COSTS, StatementCost
 from ase_exporter.top import figures, tables
-from ase_exporter.top.frames import Frame
 
 
 def read() -> set[str]:
@@ -51,7 +50,6 @@ ROWS: dict[str, type] = {
     "sessions": Link,
     "statements": StatementCost,
     "changes": Change,
-    "servers": Frame,
 }
 
 

@@ -150,15 +150,15 @@ def test_one_collector_that_fails_costs_its_part_alone(
 
 def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated, sampler_of: Make) -> None:
     shown: queue.Queue[Frame] = queue.Queue()
-    feed = LiveFeed([sampler_of(interval=0.05)])
+    feed = LiveFeed(sampler_of(interval=0.05))
     feed.start(into(shown))
     found = [shown.get(timeout=60) for _ in range(4)]
     feed.stop()
-    feed.threads[0].join(60)
+    feed.thread.join(60)
     server.drained()
     times = [each.sample.monotonic for each in found]
     assert all(later - earlier >= 0.05 for earlier, later in pairwise(times))
-    assert not feed.threads[0].is_alive()
+    assert not feed.thread.is_alive()
     # What is not known yet is null in JSON.
     content = json.loads(as_json(found[0]))
     assert content["cpu_busy"] is None and content["spinning"] is None and content["hottest"] is None
@@ -175,5 +175,5 @@ def test_a_frame_that_cannot_be_made_is_a_line_and_the_end(monkeypatch: pytest.M
         target=SimpleNamespace(name="ONE"), interval=0.0, take=lambda: None, close=closed.set
     )
     with pytest.raises(UserError, match=r"^target ONE: unexpected KeyError, see the log$"):
-        next(frames(LiveFeed([sampler]), 60.0))
+        next(frames(LiveFeed(sampler), 60.0))
     assert closed.wait(60)

@@ -183,9 +183,9 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
     feed.pause(False)
     rest = [shown.get(timeout=60) for _ in range(3)]
     feed.stop()
-    feed.threads[0].join(60)
+    feed.thread.join(60)
     assert first.figures.spinlocks == () and rest[-1].figures.connections is not None
-    assert not feed.threads[0].is_alive()
+    assert not feed.thread.is_alive()
 
 
 @pytest.mark.parametrize("interval", [2.0, 0.0])

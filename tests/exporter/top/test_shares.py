@@ -12,7 +12,7 @@ from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.families import Sample as Row
 from ase_exporter.readings.samples import Sample, Tracker
-from ase_exporter.top.feed import LiveFeed, first_frames
+from ase_exporter.top.feed import LiveFeed, first_frame
 from ase_exporter.top.frames import Frame, frame
 
 ROUNDING = 1e-9
@@ -149,6 +149,6 @@ def test_a_first_answer_waits_for_rates_although_a_gauge_is_wrong_already() -> N
         take=lambda: next(taken),
         close=lambda: None,
     )
-    (first,) = first_frames(LiveFeed([sampler]))
+    first = first_frame(LiveFeed(sampler))
     found = [each.name for each in first.diagnosis.findings]
     assert found[0] == "spinning" and found[-1] == "log_filling"
