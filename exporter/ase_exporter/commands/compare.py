@@ -35,7 +35,7 @@ def compare(
     require("numpy", "compare", "compare needs numpy")
     from ase_exporter.compare.prometheus import Prometheus
     from ase_exporter.compare.request import Request, answer
-    from ase_exporter.compare.view import comparison_view
+    from ase_exporter.compare.view import comparison_data, comparison_view
 
     request = Request(
         target=target,
@@ -64,7 +64,7 @@ def compare(
         case "terminal":
             text = terminal.text(view)
         case "json":
-            text = json.dumps(as_json(view), indent=2, allow_nan=False) + "\n"
+            text = json.dumps(as_json(comparison_data(result)), indent=2, allow_nan=False) + "\n"
         case "html":
             text = page(view)
     if output is None:

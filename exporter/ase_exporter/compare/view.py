@@ -21,7 +21,6 @@ from ase_exporter.views.figures import UNKNOWN, counted, moment, shown, zone
 from ase_exporter.views.view import (
     Cell,
     Chart,
-    Data,
     Items,
     Line,
     Part,
@@ -55,11 +54,11 @@ def comparison_view(comparison: Comparison, *, everything: bool = False) -> View
     changed, others = changed_rows(comparison)
     names = " / ".join(span.name for span in comparison.spans)
     parts: list[Part] = [
-        Verdict(headline(comparison), key="headline"),
+        Verdict(headline(comparison)),
         Line(f"Server {{{comparison.selector}}}, times in {zone(*(span.end for span in comparison.spans))}"),
         Items([*_windows(comparison), *(f"{moment(mark.at)} change {mark}" for mark in comparison.marks)]),
         Items([f"Note: {warning}" for warning in comparison.warnings], "notes"),
-        Items(findings(comparison), key="findings"),
+        Items(findings(comparison)),
     ]
     if changed:
         charts = [_time_line(comparison, row) for row in changed[:_TIME_LINES]]
@@ -68,7 +67,7 @@ def comparison_view(comparison: Comparison, *, everything: bool = False) -> View
     if others:
         title = f"{counted(len(others), 'measure')} without evidence of a difference"
         parts += [Section(title, _tables(comparison, others), folded=not everything)]
-    parts += [Line(method(comparison), "method"), Data(_data(comparison))]
+    parts.append(Line(method(comparison), "method"))
     return View(f"{comparison.selector}: {names}", parts)
 
 
@@ -254,9 +253,11 @@ def _at_equal_load(row: ComparisonRow) -> str:
     return ""
 
 
-def _data(comparison: Comparison) -> dict[str, Any]:
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison, in base units."""
     return {
+        "headline": headline(comparison),
+        "findings": findings(comparison),
         "selector": comparison.selector,
         "confidence": CONFIDENCE,
         "step_seconds": comparison.step,

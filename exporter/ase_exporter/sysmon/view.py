@@ -19,7 +19,7 @@ from ase_exporter.sysmon.structure import (
     ReportSection,
 )
 from ase_exporter.views.figures import UNKNOWN, counted, shown
-from ase_exporter.views.view import Cell, Heading, Items, Line, Part, Section, Table, View, columns
+from ase_exporter.views.view import Items, Line, Part, Section, Table, View, columns
 
 _TIMES_FROM = 10
 _NAMED_PARTS = 3
@@ -75,15 +75,10 @@ def report_json(report: Report) -> dict[str, Any]:
 def difference_view(before: Report, after: Report, top: int) -> View:
     """Two reports: findings first, then headlines, configuration and the changes. top: how many of them, 0 for all."""
     found = changes(before, after)
-    rows = found[:top] if top else found
-    heads = [
-        *(Heading("Section", "section"), Heading("Row", "name"), Heading("Measure", "measure")),
-        *(Heading("before", "before", figures=True), Heading("after", "after", figures=True)),
-        *(Heading("change", figures=True), Heading(None, "weight")),
-    ]
-    cells = [
-        (each.section, each.name, each.measure, *change_cells(each), Cell("", each.weight)) for each in rows
-    ]
+    rows = found[: top or None]
+    figures = ("before", "after", "change")
+    heads = columns("Section", "Row", "Measure", *figures, figures=figures)
+    cells = [(each.section, each.name, each.measure, *change_cells(each)) for each in rows]
     findings = pair_findings(before, after)
     headlines = [(line.name, *change_cells(line)) for line in headline_changes(before, after)]
     configuration = configuration_changes(before, after)
@@ -94,13 +89,25 @@ def difference_view(before: Report, after: Report, top: int) -> View:
             *_summary("before", before),
             *_summary("after", after),
             *(Line(f"warning: {each}", "notes") for each in obstacles(before, after)),
-            Section("Findings", [Items(findings, key="findings")]),
+            Section("Findings", [Items(findings)]),
             *([] if findings else [Line("  no headline is better or worse")]),
-            Section("", [Table([Heading("Headline"), *heads[3:6]], headlines)]),
-            *([Section("Configuration", [Items(configuration, key="configuration")])]),
-            Section("", [Table(heads, cells, key="changes"), Line(count, "soft")]),
+            Section("", [Table(columns("Headline", *figures, figures=figures), headlines)]),
+            *([Section("Configuration", [Items(configuration)])]),
+            Section("", [Table(heads, cells), Line(count, "soft")]),
         ],
     )
+
+
+def difference_json(before: Report, after: Report, top: int) -> dict[str, Any]:
+    """The same for programs; of a figure that only one report has, the other is null."""
+    figures = ("section", "name", "measure", "before", "after", "weight")
+    return {
+        "findings": pair_findings(before, after),
+        "configuration": configuration_changes(before, after),
+        "changes": [
+            {name: getattr(each, name) for name in figures} for each in changes(before, after)[: top or None]
+        ],
+    }
 
 
 def completeness(report: Report) -> str:
@@ -119,11 +126,11 @@ def completeness(report: Report) -> str:
     return f"NOT COMPLETE: {'; '.join(reasons)}"
 
 
-def change_cells(change: Change) -> tuple[Cell, Cell, str]:
+def change_cells(change: Change) -> tuple[str, str, str]:
     """Before, after and change of one line of the comparison."""
     before, after = change.before, change.after
     cells = [
-        Cell(UNKNOWN if value is None else f"{shown(value, digits=10)} {change.unit}".strip(), value)
+        UNKNOWN if value is None else f"{shown(value, digits=10)} {change.unit}".strip()
         for value in (before, after)
     ]
     if before is None or after is None:

@@ -75,7 +75,7 @@ def _table(table: Table) -> RenderableType:
     at = table.visible(plots=False)
     columns = [table.columns[number] for number in at]
     return WordTable(
-        [column.title or "" for column in columns],
+        [column.title for column in columns],
         [[_text(row[number]) for number in at] for row in table.rows],
         [place for place, column in enumerate(columns) if column.figures],
         styles=[_STYLES.get(style, "") for style in table.styles],

@@ -1,15 +1,13 @@
-"""What commands, pages and assistants show: sections of lines, lists, tables, figures and charts.
+"""What commands and pages show: sections of lines, lists, tables, figures and charts.
 
-Whoever knows something makes a view of it once; `terminal`, `page` and `plain` show it. A part with a key is in the
-JSON, too.
+Whoever knows something makes a view of it once; `terminal` and `page` show it.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from ase_exporter.views.chart import TimeChart
-from ase_exporter.views.figures import Unit, shown
 
 Style = Literal["", "better", "worse", "changed", "soft", "strong", "notes", "method"]
 # How bad what a view is about is, as `diagnosis.Level`; plain: it is not judged.
@@ -41,28 +39,18 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a table shows in one place, as people see it, and its value in base units for JSON."""
+    """What a table shows in one place, where that is more than a text."""
 
     text: str
-    value: Any = None
     style: Style = ""
     plot: Plot | None = None
 
 
-def figure(value: float | None, unit: Unit = "plain") -> Cell:
-    """A cell with a number."""
-    return Cell(shown(value, unit), value)
-
-
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """title: None for a column that only JSON has. key: '' for one that only people see. figures: aligned right.
+    """figures: aligned right. whole: its texts are never broken."""
 
-    whole: its texts are never broken.
-    """
-
-    title: str | None
-    key: str = ""
+    title: str
     figures: bool = False
     whole: bool = False
 
@@ -78,17 +66,16 @@ class Table:
 
     columns: Sequence[Heading]
     rows: Sequence[Sequence[str | Cell]]
-    key: str = ""
     empty: str = "None."
     styles: Sequence[Style] = ()
     kind: ClassVar[str] = "table"
 
     def visible(self, *, plots: bool) -> list[int]:
-        """The columns that people see, without those in which nothing is. plots: drawings are something."""
+        """The columns without those in which nothing is. plots: drawings are something."""
         return [
             at
-            for at, column in enumerate(self.columns)
-            if column.title is not None and (at == 0 or any(_is_seen(row[at], plots) for row in self.rows))
+            for at in range(len(self.columns))
+            if at == 0 or any(_is_seen(row[at], plots) for row in self.rows)
         ]
 
 
@@ -98,11 +85,10 @@ def _is_seen(cell: str | Cell, plots: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence. key: of its text in JSON."""
+    """A sentence."""
 
     text: str
     style: Style = ""
-    key: str = ""
     kind: ClassVar[str] = "line"
 
 
@@ -112,7 +98,6 @@ class Verdict:
 
     text: str
     level: Level = "plain"
-    key: str = ""
     kind: ClassVar[str] = "verdict"
 
 
@@ -122,7 +107,6 @@ class Items:
 
     items: Sequence[str]
     style: Style = ""
-    key: str = ""
     kind: ClassVar[str] = "items"
 
 
@@ -154,14 +138,6 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
-    """What only JSON has."""
-
-    content: Mapping[str, Any]
-    kind: ClassVar[str] = "data"
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     """Parts under a title. folded: a page shows them on demand, a terminal not at all."""
 
@@ -171,7 +147,7 @@ class Section:
     kind: ClassVar[str] = "section"
 
 
-Part = Table | Line | Verdict | Items | Code | Tiles | Chart | Data | Section
+Part = Table | Line | Verdict | Items | Code | Tiles | Chart | Section
 
 
 @dataclass(frozen=True, slots=True)
