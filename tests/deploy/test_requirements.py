@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib import metadata
 from itertools import chain
 
@@ -48,9 +49,12 @@ def pinned(lock: str) -> set[str]:
     return found
 
 
+packages_distributions = cache(metadata.packages_distributions)
+
+
 def imported(name: str) -> set[str]:
     """The distributions that a program imports, wherever in a file."""
-    distributions = metadata.packages_distributions()
+    distributions = packages_distributions()
     found: set[str] = set()
     for path in REPOSITORY.glob(f"{name}/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,6 +1,5 @@
 """The fault contract names tests for every promise, and every test that it names exists."""
 
-import ast
 import re
 from functools import cache
 
@@ -24,8 +23,7 @@ def named(row: dict[str, object]) -> list[tuple[str, str]]:
 @cache
 def functions(path: str) -> set[str]:
     """The names of a file's functions and coroutines."""
-    tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return set(re.findall(r"^ *(?:async )?def (\w+)\(", (REPOSITORY / path).read_text(), re.MULTILINE))
 
 
 def test_every_fault_has_a_promise_and_tests_that_exist() -> None:

@@ -57,7 +57,7 @@ def busy() -> SimulatedServer:
 def test_counters_never_go_back_however_often_they_are_read() -> None:
     [server] = load_scenario("quiet-oltp", speed=0)
     seen = []
-    for _ in range(15):
+    for _ in range(6):
         server.advance(0.37)
         seen.append([total(server, table, column) for table in COUNTERS for column in COUNTERS[table]])
     for earlier, later in pairwise(seen):
@@ -80,7 +80,13 @@ def test_engine_threads_used_the_cpu_that_their_engines_were_busy(busy: Simulate
         assert thread["BusyTicks"] + thread["IdleTicks"] + thread["SleepTicks"] == thread["TotalTicks"]
 
 
-@pytest.mark.parametrize("scenario", names())
+# In every build the first case study and one of sessions that wait; all others in the slow tier.
+OFTEN = ("memscale", "storm")
+
+
+@pytest.mark.parametrize(
+    "scenario", [pytest.param(each, marks=() if each in OFTEN else pytest.mark.slow) for each in names()]
+)
 def test_every_table_counts_the_same_work(scenario: str) -> None:
     """Processes, tables, caches, pools, devices, the server, sysmonitors and sp_sysmon; their rows have one shape."""
     for server in load_scenario(scenario, speed=0):
