@@ -167,13 +167,7 @@ def test_the_wheel_alone_writes_its_files(bin_directory: Path, tmp_path: Path, c
     assert len(list(tmp_path.iterdir())) >= 2
 
 
-def test_the_wheel_alone_shows_what_a_server_answered(bin_directory: Path) -> None:
-    (capture,) = (REPOSITORY / "tests" / "captures").glob("16.0-ga-idle-sa.capture.gz")
-    top = run_alone(bin_directory, "top", "--once", "--replay", str(capture))
-    assert top.returncode == 0, top.stderr
-    assert "busy" in top.stdout
-
-
+@pytest.mark.slow
 def test_the_wheel_alone_serves(bin_directory: Path, simulator_port: int, tmp_path: Path) -> None:
     file = tmp_path / "exporter.yaml"
     target = f"{{name: A, host: 127.0.0.1, port: {simulator_port}}}"

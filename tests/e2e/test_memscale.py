@@ -2,10 +2,9 @@
 
 Simulated server and exporter run as usual, over the wire; the test moves their time and scrapes at exact moments.
 Rules are evaluated by promtool, and `ase-exporter compare` asks a real Prometheus that holds the recorded samples.
-Nothing here depends on the machine's load. tests/e2e/test_whole_chain.py runs the same chain in real time.
+Nothing here depends on the machine's load. Of every build, a picture of top has the contention of one run.
 """
 
-import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from tests.e2e.evaluation import (
 from tests.e2e.expected_timeline import FiredAlert
 from tests.e2e.simulated_time import Recording, record
 from tests.exporter.compare.conftest import prometheus_with
-from tests.paths import SHARED
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
 from ase_exporter.compare.prometheus import Prometheus
@@ -35,7 +33,6 @@ from ase_exporter.views.page import page
 from ase_simulator.demo import figures
 from ase_simulator.demo.figures import CACHES, published
 
-CASE_STUDY = SHARED / "casestudy" / "memscale_runs.csv"
 RUNS = list(published())
 RUN_SECONDS = 600
 # Seconds between scrapes: fewer than the shipped rules expect, which `ase-exporter write rules --interval 50s` adapts.
@@ -54,7 +51,7 @@ LISTED = "ase:spinlock_contended:ratio"
 START = 1_767_225_600.0
 SERVER = "MEMSCALE"
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)
@@ -167,20 +164,6 @@ def step(comparison: Comparison, key: str, run: str, name: str = "") -> WindowDi
     return difference
 
 
-@pytest.mark.shared
-def test_the_published_figures_are_those_of_the_case_study() -> None:
-    rows = list(csv.DictReader(CASE_STUDY.open()))
-    assert [f"series {row['series']} run {row['run']}" for row in rows] == RUNS
-    for row in rows:
-        run = Printed(f"series {row['series']} run {row['run']}")
-        assert run.cpu_busy == float(row["cpu_busy_pct"]) / 100
-        assert run.throughput == float(row["xacts_per_cpu_unit"])
-        assert run.contention == {
-            cache: float(row[f"{cache.replace(' ', '_')}_contention_pct"]) / 100 for cache in CACHES
-        }
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_recorded_series_are_the_published_figures(evaluated: Evaluated, run: str) -> None:
     printed = Printed(run)
@@ -189,7 +172,6 @@ def test_recorded_series_are_the_published_figures(evaluated: Evaluated, run: st
     assert evaluated.single(THROUGHPUT, run) == pytest.approx(printed.throughput, abs=PRINTED_THROUGHPUT)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_contention_is_listed_and_fires_where_the_figures_call_for_it(evaluated: Evaluated, run: str) -> None:
     printed = Printed(run).contention

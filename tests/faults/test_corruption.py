@@ -219,6 +219,7 @@ async def damage_logins(directory: Path, seed: int) -> None:
         recording.close()
 
 
+@pytest.mark.slow
 def test_damaged_logins_cost_no_more_than_their_account(tmp_path: Path) -> None:
     asyncio.run(damage_logins(tmp_path, seed=3))
 

@@ -107,6 +107,7 @@ def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(
         assert running.process.poll() is None
 
 
+@pytest.mark.slow
 def test_tls_handshakes_that_never_begin_do_not_stop_service(server: Simulated, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     certificate, key = authority.sign("server")
@@ -123,6 +124,7 @@ def test_tls_handshakes_that_never_begin_do_not_stop_service(server: Simulated, 
         assert len(running.log.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_descriptors_that_others_use_up_cost_little_cpu_and_few_lines(running: RunningExporter) -> None:
     with ExitStack() as crowd:
         probe(running)

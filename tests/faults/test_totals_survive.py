@@ -142,10 +142,8 @@ def deploy(server: Simulated, tmp_path: Path) -> Iterator[Deploy]:
     """A function that starts a deployment; its arguments are fields of it."""
     with ExitStack() as stack:
 
-        def started(name: str = "", **fields: Any) -> Deployment:
-            directory = tmp_path / name
-            directory.mkdir(exist_ok=True)
-            deployment = Deployment(server, directory, **fields)
+        def started(**fields: Any) -> Deployment:
+            deployment = Deployment(server, tmp_path, **fields)
             stack.callback(deployment.stop)
             deployment.start()
             return deployment
@@ -192,13 +190,9 @@ def test_totals_are_those_of_the_server_after_kills_and_redeployments(
     check_rates(recording, tmp_path, dice)
 
 
-def stored(folder: Path, **recordings: list[tuple[float, float]]) -> running_prometheus:
-    """A real Prometheus with these samples of the transactions, by instance."""
-    lines = [
-        f'ase_transactions_total{{instance="{name}"}} {total!r} {START + at}'
-        for name, recording in recordings.items()
-        for at, total in recording
-    ]
+def stored(folder: Path, recording: list[tuple[float, float]]) -> running_prometheus:
+    """A real Prometheus with these samples of the transactions."""
+    lines = [f"ase_transactions_total {total!r} {START + at}" for at, total in recording]
     text = "\n".join(["# TYPE ase_transactions counter", *lines, "# EOF", ""])
     return prometheus_with(text, folder)
 
@@ -207,7 +201,7 @@ def check_rates(recording: list[tuple[float, float]], folder: Path, dice: random
     """rate() over any window, of which many cover a restart, is the true rate within 1 %."""
     (first, low), (last, high) = recording[0], recording[-1]
     true = (high - low) / (last - first)
-    with stored(folder, one=recording) as url, Prometheus(url) as prometheus:
+    with stored(folder, recording) as url, Prometheus(url) as prometheus:
         for _ in range(50):
             window = dice.randint(60, 120)
             end = dice.uniform(first + window, last)
@@ -246,6 +240,7 @@ def restart_unseen(server: Simulated, deployment: Deployment, end: Callable[[], 
     return seen, deployment.totals()[TRANSACTIONS]
 
 
+@pytest.mark.slow
 def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_know(
     server: Simulated, deploy: Deploy
 ) -> None:
@@ -256,33 +251,6 @@ def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_kn
     _, after = restart_unseen(server, deployment, deployment.kill)
     # For rate() a reset, after which nothing has been counted.
     assert after == 0
-
-
-@pytest.mark.slow
-def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters_does_not(
-    server: Simulated, deploy: Deploy, tmp_path: Path
-) -> None:
-    """An HA pair of Prometheus on one exporter, against a pair of exporters of which one began later."""
-    samples: list[tuple[float, float, float]] = []
-    first = deploy("first")
-    first.totals()
-    server.model.advance(600.0)
-    second = deploy("second")
-    for number in range(16):
-        samples.append((40.0 * number, first.totals()[TRANSACTIONS], second.totals()[TRANSACTIONS]))
-        server.model.advance(40.0)
-    true = (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0])
-    middle = len(samples) // 2
-    pairs = {"one": (1, 1), "to_the_younger": (1, 2), "to_the_older": (2, 1)}
-    merged = {
-        name: [(each[0], each[pair[n >= middle]]) for n, each in enumerate(samples)]
-        for name, pair in pairs.items()
-    }
-    with stored(tmp_path, **merged) as url, Prometheus(url) as prometheus:
-        rates = prometheus.query("rate(ase_transactions_total[300s])", START + samples[-1][0] - 150)
-    measured = {sample.labels["instance"]: sample.value for sample in rates}
-    assert measured["one"] == pytest.approx(true, rel=0.01)
-    assert min(measured["to_the_younger"], measured["to_the_older"]) > 1.5 * true
 
 
 # Every kind of damage: tests/exporter/metrics/test_saved_totals.py.

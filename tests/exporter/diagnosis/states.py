@@ -19,7 +19,7 @@ from ase_exporter.metrics.families import Family, Kind
 from ase_exporter.readings.samples import WINDOW
 
 # How many states are compared, in every build and in the slow tier.
-NUMBERS = [60, pytest.param(500, marks=pytest.mark.slow)]
+NUMBERS = [30, pytest.param(500, marks=pytest.mark.slow)]
 Pairs = tuple[tuple[str, str], ...]
 EVENTS = {
     29: "waiting for a disk read to complete",

@@ -73,7 +73,7 @@ def reason_of(message: dict[str, Any]) -> str:
     return str(failed["error"])
 
 
-@pytest.mark.parametrize("calls", [100, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("calls", [40, pytest.param(300, marks=pytest.mark.slow)])
 def test_malformed_calls_get_one_line_each(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(24)
     made = [malformed(dice, 100 + number) for number in range(calls)]

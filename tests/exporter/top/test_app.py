@@ -113,11 +113,13 @@ class SlowToLeave(Static):
         await asyncio.sleep(1.2)
 
 
+@pytest.mark.slow
 async def test_a_tick_while_the_screen_is_taken_down_draws_nothing(screen: Screen) -> None:
     await screen.show(recorded("memscale", "series 2 run 05")[-1])
     await screen.app.mount(SlowToLeave())
 
 
+@pytest.mark.slow
 async def test_each_part_has_a_key_and_fits_the_smallest_terminal_and_tab_goes_through_all(
     screen: Screen,
 ) -> None:
@@ -275,6 +277,7 @@ async def test_a_change_is_a_line_a_mark_and_a_row(screen: Screen) -> None:
     assert screen.text.count("option lock address spinlock ratio: 100 → 5") == 2
 
 
+@pytest.mark.slow
 async def test_the_terminal_may_have_any_size(screen: Screen) -> None:
     await screen.show(recorded("memscale", "series 2 run 05")[-1])
     for width, height in [(80, 24), (40, 10), (132, 50), (200, 60), (20, 5)]:
@@ -304,6 +307,7 @@ async def test_colours_only_repeat_what_words_say(monkeypatch: pytest.MonkeyPatc
         assert "SPINS: " in screen.text and "Contention" in screen.text
 
 
+@pytest.mark.slow
 async def test_a_terminal_without_unicode_gets_ascii() -> None:
     async with started(characters=ASCII) as screen:
         await screen.show(*recorded("storm", "lock storm")[-3:])
@@ -362,6 +366,7 @@ async def test_enter_opens_a_blocker_and_keys_of_pg_activity_choose_and_sort() -
             assert title in screen.text
 
 
+@pytest.mark.slow
 async def test_thousands_of_sessions_are_cut_to_what_can_be_drawn(screen: Screen) -> None:
     many = tuple(Session(spid, 1, "sa", doing="cpu", seconds=float(spid)) for spid in range(1, 2001))
     last = recorded("storm", "lock storm")[-1]
@@ -382,7 +387,11 @@ async def test_quitting_stops_the_feed() -> None:
 # The pictures of docs/top.md
 
 
-@pytest.mark.parametrize("name", PICTURES)
+# In every build one that keys have been pressed for; each takes seconds.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=() if each == "top-spinlock" else pytest.mark.slow) for each in PICTURES],
+)
 def test_a_picture_is_up_to_date_and_asks_no_server_for_anything(name: str) -> None:
     """Else: python -m tests.exporter.top.pictures."""
     svg = (FOLDER / f"{name}.svg").read_text()

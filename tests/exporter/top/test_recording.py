@@ -66,6 +66,7 @@ def sessions(shown: Frame) -> tuple[Session, ...]:
     return shown.sample.sessions.sessions if shown.sample.sessions else ()
 
 
+@pytest.mark.slow
 def test_changes_outages_and_recoveries_are_shown_again(tmp_path: Path) -> None:
     path = tmp_path / "incident.capture.gz"
     with watched("quiet-oltp", record=lambda clock: Recording(path, 2.0, clock)) as watching:

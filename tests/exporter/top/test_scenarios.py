@@ -35,15 +35,6 @@ def test_a_collector_that_the_configuration_switches_off_stays_off() -> None:
     assert shown.figures.waits == ()
 
 
-def test_a_change_appears_once_and_a_first_snapshot_is_none() -> None:
-    with watched("quiet-oltp") as watching:
-        before = list(watching.frames(4, 30.0))[-1]
-        assert before.sample.changes == ()
-        watching.run.ask(lambda: watching.server.set_option("number of locks", 300_000, "sa"))
-        after = [watching.frame(30.0) for _ in range(4)][-1]
-    assert [change.name for change in after.sample.changes] == ["number of locks"]
-
-
 def test_a_cluster_is_one_server_whose_parts_are_summed() -> None:
     with watched("quiet-oltp", version="15.7 SP138 CE") as watching:
         shown = list(watching.frames(3, 10.0))[-1]

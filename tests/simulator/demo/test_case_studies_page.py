@@ -28,6 +28,19 @@ def test_the_runs_of_memscale_are_the_published_ones() -> None:
 
 
 @pytest.mark.shared
+def test_the_published_figures_are_those_of_the_case_study() -> None:
+    columns = {CPU_BUSY: "cpu_busy_pct", THROUGHPUT: "xacts_per_cpu_unit"}
+    columns |= {cache: f"{cache.replace(' ', '_')}_contention_pct" for cache in CACHES}
+    with (CASE_STUDY / "memscale_runs.csv").open(newline="") as file:
+        assert published() == {
+            f"series {row['series']} run {row['run']}": {
+                figure: float(row[column]) for figure, column in columns.items()
+            }
+            for row in csv.DictReader(file)
+        }
+
+
+@pytest.mark.shared
 def test_the_memory_configurations_are_the_published_ones() -> None:
     def rows(name: str, key: str) -> dict[str, dict[str, str]]:
         with (CASE_STUDY / name).open(newline="") as file:
