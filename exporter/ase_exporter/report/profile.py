@@ -1,5 +1,6 @@
 """The load of one server over a window, and the tables that tables.yaml names."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,13 +13,14 @@ from ase_exporter.compare.windows import Span
 from ase_exporter.config import yaml_files
 from ase_exporter.diagnosis.provenance import collectors
 from ase_exporter.untrusted.encoders import promql
+from ase_exporter.views.figures import Unit
 
-# Of each table.
-MAX_ROWS = 15
 # Evaluations of a mean.
 POINTS = 300
 # Seconds: a rate needs a few scrapes.
 MIN_WINDOW = 300.0
+# Seconds to which alerts are known in periods of up to a week, and how many steps there are in longer ones.
+MIN_FINE, MAX_FINE = 60.0, 10_100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class LoadRow:
 
 @dataclass(frozen=True, slots=True)
 class ProfileTable:
-    """One table, as tables.yaml explains. rows: name and value, the largest first. reason: why it is not known; ''
-    if it is, or if nothing happened."""
+    """One table, as tables.yaml explains. rows: names and value, the largest first, or the smallest. reason: why it is
+    not known; '' if it is, or if nothing happened."""
 
     title: str
     what: str
@@ -50,7 +52,10 @@ class ProfileTable:
     metric: str
     label: tuple[str, ...]
     query: str
-    rows: Sequence[tuple[str, float]] = ()
+    form: Unit = "plain"
+    least: bool = False
+    most: int = 15
+    rows: Sequence[tuple[tuple[str, ...], float]] = ()
     reason: str = ""
 
 
@@ -74,6 +79,7 @@ class ProfileReader:
         self._end = span.end
         window = max(MIN_WINDOW, 4 * scrape)
         step = max(window, span.seconds / POINTS)
+        fine = max(MIN_FINE, math.ceil(span.seconds / MAX_FINE))
         by_class, by_event = wait_parts().of_account()
         self._places = {
             "SELECTOR": selector,
@@ -82,6 +88,8 @@ class ProfileReader:
             "MEAN": f"{range_text(span.seconds)}:{range_text(step)}",
             "BUSY_CLASS": by_class,
             "BUSY_EVENT": by_event,
+            "FINE_SECONDS": f"{fine:.0f}",
+            "FINE": range_text(fine),
         }
 
     def load(self) -> list[LoadRow]:
@@ -95,12 +103,16 @@ class ProfileReader:
 
     def table(self, name: str) -> ProfileTable:
         empty = empty_tables()[name]
-        found = self._rows(f"topk({MAX_ROWS}, {empty.query} > 0)", *empty.label)
-        rows = sorted(found.items(), key=lambda row: (-row[1], row[0]))
+        chosen, sign = ("bottomk", 1) if empty.least else ("topk", -1)
+        found = self._rows(f"{chosen}({empty.most}, {empty.query} > 0)", *empty.label)
+        rows = sorted(found.items(), key=lambda row: (sign * row[1], row[0]))
         return replace(empty, rows=rows, reason="" if rows else self._reason(empty.metric))
 
     def _reason(self, metric: str) -> str:
-        """Why Prometheus has no rows of a metric; '' if its collector was read."""
+        """Why Prometheus has no rows of a metric; '' if its collector was read, or the rules record it."""
+        if metric not in collectors():
+            recorded = self._rows(f"count(last_over_time({metric}[PERIOD]))")
+            return "" if recorded else f"Prometheus has no series {metric}, which the shipped rules make"
         name, collector = collectors()[metric]
         success = f"ase_exporter_collector_success{{SELECTOR, collector={promql(name)}}}"
         if 1.0 in self._rows(f"max(max_over_time({success}[PERIOD]))").values():
@@ -108,11 +120,11 @@ class ProfileReader:
         default = "" if collector.default else ", which is off by default,"
         return f"the collector {name}{default} was not read in the period"
 
-    def _rows(self, query: str, *labels: str) -> dict[str, float]:
+    def _rows(self, query: str, *labels: str) -> dict[tuple[str, ...], float]:
         # In one pass: a selector may hold the name of a place.
         filled = re.sub("|".join(self._places), lambda found: self._places[found[0]], query)
         found = self._server.query(filled, self._end)
-        return {" ".join(filter(None, map(each.labels.get, labels))): each.value for each in found}
+        return {tuple(each.labels.get(label, "") for label in labels): each.value for each in found}
 
 
 def _rate(counter: LoadCounter) -> str:

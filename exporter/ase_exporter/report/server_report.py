@@ -1,7 +1,7 @@
 """Everything that a report says of one server, read from Prometheus."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.changes.change import Change
@@ -10,9 +10,7 @@ from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.diagnose import Level
-from ase_exporter.report.alerts import AlertHistory, any_recorded, level_with, read_alerts, told
 from ase_exporter.report.effects import Effect, judge, read_changes
-from ase_exporter.report.forecasts import Forecast, read_forecasts
 from ase_exporter.report.history import (
     THIN,
     Hour,
@@ -32,6 +30,8 @@ from ase_exporter.views.figures import counted, duration, minute
 WORST_HOURS = 8
 # Findings of an hour that are told.
 MAX_FINDINGS = 3
+# How bad a period was, the worst first. none: too little is recorded of the server.
+_WORST_FIRST: tuple[Level, ...] = ("bad", "warn", "none", "good")
 # When the server answered last, to five minutes.
 _ANSWERED = "max_over_time(timestamp(ase_up{%s} == 1)[%s:5m])"
 
@@ -49,9 +49,9 @@ class ToEase:
 class ServerReport:
     """One server over a period.
 
-    worst: its worst hours by the exported diagnosis, the worst first. alerts_recorded: of any server. diagnosis: of
-    the first of them. watched: how many resources forecasts are made of. load, sections: what it did, on average.
-    to_ease: of the worst hour since the last change. scrape: seconds between scrapes.
+    worst: its worst hours by the exported diagnosis, the worst first. diagnosis: of the first of them. load, tables:
+    what it did, on average, and what happened. to_ease: of the worst hour since the last change. scrape: seconds
+    between scrapes.
     """
 
     name: str
@@ -60,15 +60,11 @@ class ServerReport:
     worst: tuple[Hour, ...]
     marks: tuple[Change, ...]
     effects: tuple[Effect, ...]
-    alerts: tuple[AlertHistory, ...]
-    alerts_recorded: bool
-    forecasts: Sequence[Forecast]
-    watched: int
     gaps: tuple[Span, ...]
     to_ease: ToEase
     diagnosis: PastDiagnosis
     load: tuple[LoadRow, ...]
-    sections: tuple[ProfileTable, ...]
+    tables: Mapping[str, ProfileTable]
     scrape: float
     requests: int
 
@@ -80,7 +76,9 @@ class ServerReport:
     @property
     def level(self) -> Level:
         """How bad the period was, by its alerts and by the diagnosis of its worst hour."""
-        return level_with(self.alerts, self.diagnosis.level)
+        severities = {severity for (_, severity), _ in self.tables["alerts"].rows}
+        alerted: Level = "bad" if "critical" in severities else "warn" if "warning" in severities else "good"
+        return min(alerted, self.diagnosis.level, key=_WORST_FIRST.index)
 
     @property
     def verdict(self) -> str:
@@ -94,9 +92,9 @@ class ServerReport:
             count = Counter(effect.outcome for effect in self.effects)
             outcomes = ", ".join(f"{count[outcome]} {outcome}" for outcome in count)
             parts.append(f"{counted(number, 'change')} ({outcomes})")
-        parts.append(told(self.alerts, recorded=self.alerts_recorded))
-        for full in self.forecasts[:1]:
-            parts.append(f"{full.name} will be full in {duration(full.seconds)}")
+        parts.append(_alerts_told(self.tables["alerts"]))
+        for names, seconds in self.tables["full"].rows[:1]:
+            parts.append(f"{' '.join(filter(None, names))} will be full in {duration(seconds)}")
         if self.missing:
             parts.append(f"data are missing for {duration(self.missing)}")
         return "; ".join(parts) + "."
@@ -133,12 +131,10 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
     ranked = hours(history, diagnosed)
     marks = read_changes(server, selector, period, scrape)
     effects = judge(server, selector, marks, now, scrape)
-    found_alerts = read_alerts(server, selector, period)
     worst = sorted(ranked, key=lambda hour: hour.rank, reverse=True)
     diagnosis = _diagnosis_of(server, selector, worst[0], period)
     profile = ProfileReader(server, selector, Span("period", period.start, period.end), scrape)
-    forecasts, watched = read_forecasts(server, selector, period)
-    load, sections = tuple(profile.load()), tuple(map(profile.table, empty_tables()))
+    load, tables = tuple(profile.load()), {name: profile.table(name) for name in empty_tables()}
     return ServerReport(
         name=target,
         period=period,
@@ -146,18 +142,24 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
         worst=tuple(worst[:WORST_HOURS]),
         marks=tuple(marks),
         effects=tuple(effects),
-        alerts=tuple(found_alerts),
-        alerts_recorded=bool(found_alerts) or any_recorded(server, period),
-        forecasts=forecasts,
-        watched=watched,
         gaps=tuple(gap for gap in found_gaps if gap.name != THIN),
         to_ease=_to_ease(server, selector, worst, effects, period),
         diagnosis=diagnosis,
         load=load,
-        sections=sections,
+        tables=tables,
         scrape=scrape,
         requests=server.requests,
     )
+
+
+def _alerts_told(alerts: ProfileTable) -> str:
+    """The urgent alerts in words."""
+    urgent = [row for row in alerts.rows if row[0][1] in ("critical", "warning")]
+    if not urgent:
+        return "alerts are not known" if alerts.reason else "no alert fired"
+    # Of those of a severity, the one that fired longest.
+    (name, severity), seconds = min(urgent, key=lambda row: row[0][1])
+    return f"{counted(len(urgent), 'alert')} fired, {name} ({severity}) for {duration(seconds)}"
 
 
 def _diagnosis_of(server: Prometheus, selector: str, hour: Hour, period: Period) -> PastDiagnosis:

@@ -7,9 +7,7 @@ import numpy as np
 from ase_exporter.compare.view import pair_text
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
-from ase_exporter.report.alerts import AlertHistory, resolution
 from ase_exporter.report.effects import MAX_JUDGED, Effect
-from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.history import Hour, Values, mean
 from ase_exporter.report.period import Period
 from ase_exporter.report.profile import LoadRow, ProfileTable
@@ -22,7 +20,6 @@ from ase_exporter.views.view import (
     Items,
     Line,
     Part,
-    Plot,
     Section,
     Style,
     Table,
@@ -35,9 +32,8 @@ from ase_exporter.views.view import (
 MAX_LINES = 5
 # A spinlock with less contention all the time tells nothing.
 MIN_CONTENTION = 0.01
-MAX_ROWS, MAX_MEASURES, MAX_MARKS, MAX_SUBJECTS = 40, 6, 12, 3
+MAX_ROWS, MAX_MEASURES, MAX_MARKS = 40, 6, 12
 _OUTCOMES: dict[str, Style] = {"better": "better", "worse": "worse", "mixed": "changed"}
-_SEVERITIES: dict[str, Style] = {"critical": "worse", "warning": "changed"}
 
 
 def report_view(report: ServerReport) -> View:
@@ -51,22 +47,19 @@ def report_view(report: ServerReport) -> View:
             *_charts(report),
             _worst_hours(report.worst),
             _load(report.load),
-            *map(_table, report.sections),
+            *map(_table, report.tables.values()),
             Line(
                 "Means over the period of rates over some minutes; statements, procedures, objects and errors are what"
-                " was counted in it. Only what the exporter has read.",
+                " was counted in it, space is that of its end. Only what the exporter has read.",
                 "method",
             ),
             Section("Changes and their effect", [*_effects(report)]),
-            Section("Alerts", [*_alerts(report)]),
             Section("What would ease it", [*_to_ease(report)]),
-            Section("Forecasts at the end of the period", [*_forecasts(report)]),
             Section("Gaps in the data", [*_gaps(report)]),
             Line(
                 f"From the series that the shipped rules record, in means of {duration(report.period.step)}; scraped"
-                f" every {report.scrape:.0f} s; {report.requests} queries. Alerts are known to"
-                f" {duration(resolution(report.period))}. Times are {period_zone}. Written {moment(report.period.now)}"
-                " by ase-exporter.",
+                f" every {report.scrape:.0f} s; {report.requests} queries. Times are {period_zone}. Written"
+                f" {moment(report.period.now)} by ase-exporter.",
                 "method",
             ),
         ],
@@ -161,9 +154,8 @@ def _load(rows: Iterable[LoadRow]) -> Section:
 def _table(table: ProfileTable) -> Section:
     empty = f"Not known: {table.reason}." if table.reason else "None."
     heads = columns(table.what, table.unit, figures=(table.unit,))
-    return Section(
-        table.title, [Table(heads, [(name, shown(value)) for name, value in table.rows], empty=empty)]
-    )
+    rows = [(" ".join(filter(None, names)), shown(value, table.form)) for names, value in table.rows]
+    return Section(table.title, [Table(heads, rows, empty=empty)])
 
 
 def _effects(report: ServerReport) -> Iterator[Part]:
@@ -210,38 +202,6 @@ def _first(texts: list[str], most: int, what: str) -> list[str]:
     return [*texts[:most], *([f"and {len(texts) - most} {what}"] if len(texts) > most else [])]
 
 
-def _alerts(report: ServerReport) -> Iterator[Part]:
-    figures, whole = ("fired", "in all", "longest"), ("alert", "severity", "until")
-    heads = columns(*whole[:2], "about", "when", *figures, whole[2], figures=figures, whole=whole)
-    none = "No alert fired."
-    if not report.alerts_recorded:
-        none = "Prometheus has no series ALERTS of any server: whether the alerting rules are loaded is not known."
-    rows = [_alert(report.period, alert) for alert in report.alerts[:MAX_ROWS]]
-    yield Table(heads, rows, empty=none)
-    if (more := len(report.alerts) - MAX_ROWS) > 0:
-        yield Line(f"{more} more alerts fired for a shorter time.")
-
-
-def _alert(period: Period, alert: AlertHistory) -> tuple[str | Cell, ...]:
-    subjects = [subject for subject in alert.subjects if subject]
-    more = f" and {len(subjects) - MAX_SUBJECTS} more" if len(subjects) > MAX_SUBJECTS else ""
-    style = _SEVERITIES.get(alert.severity, "soft")
-    spells = [
-        ((each.start - period.start) / period.seconds, max(each.seconds / period.seconds, 0.005))
-        for each in alert.spells
-    ]
-    return (
-        alert.name,
-        Cell(alert.severity, style=style),
-        ", ".join(subjects[:MAX_SUBJECTS]) + more,
-        Cell("", style=style, plot=Plot(spells)),
-        f"{len(alert.spells)} ×",
-        duration(alert.seconds),
-        duration(alert.longest),
-        "firing" if alert.firing else minute(alert.spells[-1].end),
-    )
-
-
 def _to_ease(report: ServerReport) -> Iterator[Part]:
     hour, diagnosis = report.to_ease.hour, report.to_ease.diagnosis
     marks = [f"{minute(mark.at)} {mark.brief}" for mark in report.to_ease.later]
@@ -264,26 +224,6 @@ def _to_ease(report: ServerReport) -> Iterator[Part]:
         "ase-exporter advise watches the server and writes the statements, their arithmetic and price.",
         "soft",
     )
-
-
-def _forecasts(report: ServerReport) -> Iterator[Part]:
-    if not report.watched:
-        yield Line("Not known: Prometheus has no series ase:free:ratio at the end of the period.")
-    elif not report.forecasts:
-        yield Line(
-            f"None of the {report.watched} resources that are watched (space, logs, connections, locks, procedure"
-            f" cache) fills up within {duration(HORIZON)} at the pace of the last hours."
-        )
-    else:
-        figures = ("free now", "full in")
-        end = report.period.end
-        rows = [
-            (each.name, shown(each.free, "ratio"), duration(each.seconds), minute(end + each.seconds))
-            for each in report.forecasts
-        ]
-        heads = columns("what", *figures, "that is", figures=figures, whole=("that is",))
-        yield Table(heads, rows)
-        yield Line("At the pace of the last six hours (data) or of the last hour (the rest).", "method")
 
 
 def _gaps(report: ServerReport) -> Iterator[Part]:

@@ -95,6 +95,6 @@ def test_measures_are_what_was_counted(
 def test_a_report_tells_the_waits_of_sessions_with_work(past: tuple[Prometheus, float]) -> None:
     prometheus, end = past
     found = ProfileReader(prometheus, SELECTOR, Span("of it", end - 600, end), 15).table("waits").rows
-    assert [(name, round(value, 6)) for name, value in found] == [
-        (f"event {number}", rate) for number, _, rate, busy in WAITS if busy
+    assert [(names, round(value, 6)) for names, value in found] == [
+        ((f"event {number}",), float(rate)) for number, _, rate, busy in WAITS if busy
     ]

@@ -1,4 +1,4 @@
-"""The options of the report, its bins and spells, and stores that do not answer."""
+"""The options of the report, its bins, and stores that do not answer."""
 
 import itertools
 from datetime import UTC, datetime
@@ -9,9 +9,7 @@ from tests.exporter.commands.command_line import Run
 from tests.ports import free_block
 
 from ase_exporter.compare.prometheus import Series
-from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
-from ase_exporter.report.alerts import spells_of
 from ase_exporter.report.history import binned
 from ase_exporter.report.period import DAY, HOUR, MAX_BINS, Range, bin_length
 
@@ -54,13 +52,6 @@ def test_a_bad_period_is_said(last: float | None, start: str | None, end: str | 
     with pytest.raises(UserError) as raised:
         Range(last, start, end).period(NOW)
     assert str(raised.value).startswith(message)
-
-
-def test_alerts_last_from_their_first_evaluation_to_their_last() -> None:
-    # A pause of minutes does not end an alert.
-    assert spells_of([60.0, 120.0, 180.0, 420.0, 2000.0], 60.0) == [Span("", 0, 420), Span("", 1940, 2000)]
-    # One that is evaluated rarely lasts until the next evaluation.
-    assert spells_of([300.0, 600.0, 900.0], 60.0) == [Span("", 240, 1140)]
 
 
 def test_a_store_that_does_not_answer_is_one_line(run: Run) -> None:
