@@ -2,8 +2,14 @@
 
 import importlib.util
 import sys
+from collections.abc import Collection
+from difflib import get_close_matches
+from itertools import islice
 
 from ase_exporter.untrusted.redaction import redact
+
+# Names that an error lists.
+_MAX_NAMES = 20
 
 
 class AseExporterError(Exception):
@@ -22,6 +28,15 @@ class UserError(AseExporterError):
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
         self.lines = tuple(map(redact, lines))
+
+
+def expected_names(name: str, known: Collection[str]) -> str:
+    """What an error says behind an unknown name: the one that is most alike, and those that there are."""
+    lower = {each.lower(): each for each in known}
+    alike = get_close_matches(name.lower(), lower, 1) if len(known) > 1 else []
+    near = [f"did you mean {lower[each]}?" for each in alike]
+    more = ["…"] if len(known) > _MAX_NAMES else []
+    return " ".join([*near, "it has", ", ".join([*islice(known, _MAX_NAMES), *more]) or "none"])
 
 
 class MissingExtraError(UserError):

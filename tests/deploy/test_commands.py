@@ -20,7 +20,6 @@ NOT_RUN = {
     "sudo": "changes the machine, as root",
     "pip": "asks the package index; tests/deploy/test_packages.py installs what is built here",
     "docker": "needs an engine; tests/deploy/test_containers.py has one where there is one",
-    "pmm-admin": "needs a PMM Server",
     "git": "needs the address of the repository",
     ".venv/bin/python": "runs tests of the checkout",
     "make": "is how this test was started, or starts what tests/e2e/test_demo.py starts",

@@ -125,6 +125,7 @@ def world(directory: Path) -> Iterator[World]:
             "--cluster.listen-address=",
         )
         prometheus = running.enter_context(running_prometheus(directory / "prometheus"))
+        environment["ASE_EXPORTER_PROMETHEUS"] = prometheus
         yield World(directory, environment, simulator, prometheus, f"http://127.0.0.1:{alertmanager}")
 
 

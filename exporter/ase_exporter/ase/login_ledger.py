@@ -206,7 +206,9 @@ class LoginLedger:
                 if not self.once_more and (why := _forbidden(known, tried, now)):
                     raise NotAllowedError(why)
                 if self._clock.monotonic() < self._pauses.get((account, attempt.fingerprint), 0.0):
-                    raise NotAllowedError("was refused; waiting")
+                    raise NotAllowedError(
+                        "was refused: this password is tried again soon, another one at once"
+                    )
                 if tried and tried.other_cause == "directory" and len(tried.refused) >= LOGIN_ATTEMPTS:
                     of_directory = account.user
                 is_alone = is_alone or (tried is not None and tried.other_cause != "")

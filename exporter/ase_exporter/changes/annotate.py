@@ -36,6 +36,11 @@ class ExporterClient:
     password_file: Path | None = None
     ca_file: Path | None = None
 
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            shown = without_credentials(self.url)
+            raise UserError(f"--url: {shown!r}: expected a URL such as http://127.0.0.1:10150")
+
     def annotate(self, change: Change) -> None:
         """Send an annotation. Idempotent: the same id may be sent again."""
         body = {
@@ -95,17 +100,20 @@ class ExporterClient:
         return password
 
 
-def run_annotated(client: ExporterClient, change: Change, command: Sequence[str], warn: Warn) -> int:
+def run_annotated(
+    client: Callable[[], ExporterClient], change: Change, command: Sequence[str], warn: Warn
+) -> int:
     """Run a command between start and finish of a region; returns the exit code that a shell would return.
 
-    The command also runs if the annotation cannot be sent; that is only a warning.
+    client: raises UserError where none can be made. The command also runs if the annotation cannot be sent; that is
+    only a warning.
     """
-    started = _send(lambda: client.annotate(change), warn)
+    started = _send(lambda: client().annotate(change), warn)
     code, failed = _run(command)
     end = time.time()
-    if not started and not _send(lambda: client.annotate(change), warn):
+    if not started and not _send(lambda: client().annotate(change), warn):
         return code
-    _send(lambda: client.finish(change.id, end, failed), warn)
+    _send(lambda: client().finish(change.id, end, failed), warn)
     return code
 
 

@@ -11,27 +11,29 @@ from ase_exporter.errors import UserError
 MAX_LIMIT = 100_000
 
 
-def parse_filter(parameters: Mapping[str, str], limit: int, now: float | None = None) -> ChangeFilter:
+def parse_filter(
+    parameters: Mapping[str, str], limit: int, now: float | None = None, mark: str = ""
+) -> ChangeFilter:
     """A filter from target, kind, text, since, until and limit; other parameters are ignored.
 
     limit: used where the parameters hold none. now: Unix time, for tests. Raises UserError that names the bad
-    parameter.
+    parameter, with mark before it: `--` of an option.
     """
     now = time.time() if now is None else now
     target = parameters.get("target") or None
     return ChangeFilter(
         target="" if target == HOST else target,
-        kind=_kind(parameters.get("kind", "")),
+        kind=_kind(parameters.get("kind", ""), mark),
         text=parameters.get("text", ""),
-        since=moment_option("since", parameters["since"], now) if parameters.get("since") else None,
-        until=moment_option("until", parameters["until"], now) if parameters.get("until") else None,
+        since=moment_option(f"{mark}since", parameters["since"], now) if parameters.get("since") else None,
+        until=moment_option(f"{mark}until", parameters["until"], now) if parameters.get("until") else None,
         limit=_limit(parameters["limit"]) if parameters.get("limit") else limit,
     )
 
 
-def _kind(text: str) -> str:
+def _kind(text: str, mark: str) -> str:
     if text and text not in KINDS:
-        raise UserError(f"kind: {text!r}: expected one of {', '.join(sorted(KINDS))}")
+        raise UserError(f"{mark}kind: {text!r}: expected one of {', '.join(sorted(KINDS))}")
     return text
 
 

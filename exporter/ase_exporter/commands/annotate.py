@@ -3,12 +3,13 @@
 import getpass
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import typer
 
 from ase_exporter.changes.change import annotation
-from ase_exporter.commands.options import DEFAULT_URL
+from ase_exporter.commands.options import source_url
 from ase_exporter.errors import UserError
 
 
@@ -20,16 +21,20 @@ def annotate(
     start: bool = False,
     finish: str = "",
     failed: str = "",
-    url: str = DEFAULT_URL,
+    url: str | None = None,
     exporter_user: str = "",
     password_file: Path | None = None,
     ca_file: Path | None = None,
+    config_file: Path | None = None,
 ) -> None:
     # httpx2 is loaded only when it is needed: it would delay the start of every command.
     from ase_exporter.changes.annotate import ExporterClient, run_annotated
     from ase_exporter.changes.journal import MAINTENANCE
 
-    client = ExporterClient(url, exporter_user, password_file, ca_file)
+    @cache
+    def client() -> ExporterClient:
+        return ExporterClient(source_url("exporter", url, config_file), exporter_user, password_file, ca_file)
+
     texts, tags = words or [], tag or []
     text = run if run is not None else " ".join(texts)
     conflicts = {
@@ -46,12 +51,12 @@ def annotate(
         if found:
             raise UserError(f"annotate: {problem}")
     if finish:
-        client.finish(finish, time.time(), failed)
+        client().finish(finish, time.time(), failed)
         return
     change = annotation(text.strip(), time.time(), target=target, who=_user_name(), tags=tuple(tags))
     if run is not None:
         raise typer.Exit(run_annotated(client, change, texts, _warn))
-    client.annotate(change)
+    client().annotate(change)
     print(change.id if start else "Annotation posted.")
 
 

@@ -4,7 +4,9 @@ The function of a command is in the module of its name, with `_` for `-`, and is
 parameters, typed and with defaults, are the arguments and options; commands.yaml says the rest of them.
 """
 
+import math
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
@@ -21,6 +23,17 @@ from ase_exporter.errors import UserError
 _NAME = "ase-exporter"
 # typer exports no name for the base class of the errors in a command line.
 _UsageError: Any = typer.BadParameter.__base__
+
+# What pydantic says of a value, in our words.
+_REWORDED = {
+    "Value error, ": "",
+    "Input should be a valid number, unable to parse string as a number": "expected a number",
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be ": "expected a number ",
+}
+
+# What stands for a value in the help, by its type.
+_METAVARS = {"Path": "PATH", "str": "TEXT", "int": "NUMBER", "float": "NUMBER"}
 
 Settings = str | dict[str, Any]
 
@@ -98,7 +111,7 @@ def _add(made: typer.Typer, name: str, entry: Command, module: str) -> None:
         return
     function = getattr(import_module(f"ase_exporter.commands.{module}"), _identifier(name))
     function.__annotations__ = {
-        parameter: hint if parameter == "return" else Annotated[hint, _described(parameter, entry)]
+        parameter: hint if parameter == "return" else Annotated[hint, _described(parameter, str(hint), entry)]
         for parameter, hint in get_type_hints(function).items()
     }
     made.command(name, help=entry.help, cls=_Command)(function)
@@ -108,30 +121,36 @@ def _identifier(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _described(parameter: str, entry: Command) -> Any:
-    """The `typer.Option` or `typer.Argument` of a command's parameter."""
+def _described(parameter: str, hint: str, entry: Command) -> Any:
+    """The `typer.Option` or `typer.Argument` of a command's parameter, whose type is `hint`."""
     found = entry.parameters.get(parameter) or _TABLE.shared[parameter]
     settings = {"help": found} if isinstance(found, str) else dict(found)
     if settings.pop("argument", False):
         return typer.Argument(**settings)
+    if kind := re.search(r"\b(?:Path|str|int|float)\b", hint):
+        settings.setdefault("metavar", _METAVARS[kind[0]])
     usual = _TABLE.flags.get(parameter, [f"--{parameter.replace('_', '-')}"])
     flags: Iterable[str] = settings.pop("flags", usual)
     if settings.pop("duration", False):
-        settings |= {"parser": _duration_of(usual[0]), "metavar": "DURATION"}
+        least, most = float(settings.pop("min", 0)), float(settings.pop("max", math.inf))
+        settings |= {"parser": _duration_of(usual[0], least, most), "metavar": "DURATION"}
     return typer.Option(*flags, **settings)
 
 
-def _duration_of(option: str) -> Callable[[str | float], float]:
-    """A function that reads the seconds of an option. Raises UserError, which names it."""
+def _duration_of(option: str, least: float, most: float) -> Callable[[str | float], float]:
+    """A function that reads the seconds of an option, within limits. Raises UserError, which names it."""
 
     def parse(value: str | float) -> float:
         # Defaults are parsed, too, and are seconds already.
         if isinstance(value, int | float):
             return float(value)
         try:
-            return parse_duration(value)
+            seconds = parse_duration(value)
         except ValueError as error:
             raise UserError(f"{option}: {value!r}: {error}") from None
+        if not least <= seconds <= most:
+            raise UserError(f"{option}: {seconds:g} s: expected {least:g} s to {most:g} s")
+        return seconds
 
     return parse
 
@@ -149,12 +168,25 @@ def run() -> int:
     except typer.Abort:
         return 130
     except _UsageError as error:
-        message = " ".join(error.format_message().replace("Value error, ", "").split())
+        message = " ".join(error.format_message().split())
+        for words, expected in _REWORDED.items():
+            message = message.replace(words, expected)
         if not message:
             return 2  # no command: typer has printed the help
+        if type(error).__name__ == "NoSuchOption":
+            message += _who_takes(error.option_name)
         context = error.ctx
         command = context.command_path.removeprefix(_NAME).strip() if context else ""
         raise UserError(f"{command}: {message}" if command else message) from None
+
+
+def _who_takes(option: str) -> str:
+    """Which commands take an option, for one that does not."""
+    commands: Any = typer.main.get_command(build())
+    takers = [
+        name for name, each in commands.commands.items() if any(option in own.opts for own in each.params)
+    ]
+    return f"; it is an option of {', '.join(takers)}" if takers else ""
 
 
 def _print_version(wanted: bool) -> None:

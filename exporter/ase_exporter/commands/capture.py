@@ -34,7 +34,7 @@ def capture(
     interval: float = 15.0,
     timeout: float = 30.0,
     everything: bool = False,
-    sysmon: int = 0,
+    sysmon: float = 0.0,
     keep_names: bool = False,
 ) -> None:
     if output is None and not show:
@@ -45,7 +45,7 @@ def capture(
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     catalogue, _ = load_catalogue()
-    plan = Plan(scrapes, interval, timeout, everything, sysmon)
+    plan = Plan(scrapes, interval, timeout, everything, round(sysmon))
     taken = off_main_thread(lambda: take_capture(loaded, chosen, catalogue, plan, _print_progress))
     replaced = 0
     if not keep_names:

@@ -11,5 +11,7 @@ def validate(directories: list[Path]) -> None:
     if problems:
         raise UserError(*problems)
     built_in, _ = load_catalogue()
+    if empty := [str(each) for each in directories if not any(each.glob("*.yaml"))]:
+        raise UserError(f"{empty[0]}: no catalogue files (*.yaml) in it")
     number = len(catalogue.collectors) - len(built_in.collectors)
     print("1 collector is good" if number == 1 else f"{number} collectors are good")

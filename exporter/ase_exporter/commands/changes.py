@@ -5,13 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from ase_exporter.changes.change import ANNOTATION, HOST, Change, checked
+from ase_exporter.changes.change import ANNOTATION, HOST, Change
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.store import read_history
-from ase_exporter.commands.options import DEFAULT_URL
-from ase_exporter.errors import UserError
-from ase_exporter.untrusted.entry import load_json
-from ase_exporter.untrusted.redaction import without_credentials
+from ase_exporter.commands.options import source_url
 from ase_exporter.views.figures import duration, moment, zone
 from ase_exporter.views.terminal import print_view
 from ase_exporter.views.view import Heading, Table, View
@@ -21,27 +18,28 @@ Format = Literal["table", "json"]
 
 def changes(
     state_directory: Path | None = None,
-    url: str = DEFAULT_URL,
+    url: str | None = None,
     exporter_user: str = "",
     password_file: Path | None = None,
     ca_file: Path | None = None,
-    target: str = "",
+    target: str | None = None,
     kind: str = "",
     text: str = "",
     since: str = "",
     until: str = "",
     limit: int = 100,
     form: Format = "table",
+    config_file: Path | None = None,
 ) -> None:
     words = {
-        "target": target,
+        "target": target or "",
         "kind": kind,
         "text": text,
         "since": since,
         "until": until,
         "limit": str(limit),
     }
-    wanted = parse_filter(words, limit)
+    wanted = parse_filter(words, limit, mark="--")
     if state_directory is not None:
         found = read_history(state_directory, wanted)
     else:
@@ -51,13 +49,12 @@ def changes(
         query |= {"until": str(wanted.until)} if wanted.until is not None else {}
         # httpx2 is loaded only when it is needed: it would delay the start of every command.
         from ase_exporter.changes.annotate import ExporterClient
+        from ase_exporter.compare.marks import changes_of
 
-        exporter = ExporterClient(url, exporter_user, password_file, ca_file)
-        try:
-            answer = load_json(exporter.request("GET", "/changes", params=query))
-            found = [checked(each) for each in answer]
-        except (ValueError, TypeError):
-            raise UserError(f"--url {without_credentials(url)}: not an answer of ase-exporter") from None
+        client = ExporterClient(
+            source_url("exporter", url, config_file), exporter_user, password_file, ca_file
+        )
+        found = changes_of(client, query)
     if form == "json":
         print(json.dumps([change.json() for change in found], indent=2, ensure_ascii=False))
     else:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from ase_exporter.commands.options import require, write_output
+from ase_exporter.commands.options import recorded_server, require, write_output
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.errors import UserError
 from ase_exporter.views import terminal
@@ -15,8 +15,8 @@ Format = Literal["terminal", "json", "html"]
 
 
 def compare(
-    prometheus: str,
-    target: str,
+    prometheus: str | None = None,
+    target: str | None = None,
     before: str | None = None,
     after: str | None = None,
     change: str | None = None,
@@ -29,6 +29,7 @@ def compare(
     everything: bool = False,
     form: Format = "terminal",
     output: Path | None = None,
+    config_file: Path | None = None,
 ) -> None:
     if form == "html" and output is None:
         raise UserError("--format html: expected a file with --output")
@@ -37,8 +38,9 @@ def compare(
     from ase_exporter.compare.request import Request, answer
     from ase_exporter.compare.view import comparison_data, comparison_view
 
+    url, name = recorded_server(prometheus, target, config_file)
     request = Request(
-        target=target,
+        target=name,
         selector=selector,
         exporter=exporter,
         before=before,
@@ -49,7 +51,7 @@ def compare(
         settle=settle,
         measures=measure,
     )
-    with Prometheus(prometheus) as server, progress_bar() as bar:
+    with Prometheus(url) as server, progress_bar() as bar:
         task = bar.add_task("Querying Prometheus", total=None)
         result = answer(
             server,

@@ -1,18 +1,24 @@
 """The command `ase-exporter mcp`. The SDK is imported when the command runs: it is an extra, and takes a second."""
 
 import sys
+from pathlib import Path
 
-from ase_exporter.commands.options import require
+from ase_exporter.commands.options import require, source_url
 
 
-def mcp(prometheus: str, exporter: str | None = None, selector: str = "") -> None:
+def mcp(
+    prometheus: str | None = None,
+    exporter: str | None = None,
+    selector: str = "",
+    config_file: Path | None = None,
+) -> None:
     require("mcp", "mcp", "mcp needs its SDK")
     from ase_exporter import logs
     from ase_exporter.mcp_server.server import serve
     from ase_exporter.mcp_server.sources import Sources
 
     logs.configure("text", "warning")
-    sources = Sources(prometheus, exporter, selector)
+    sources = Sources(source_url("prometheus", prometheus, config_file), exporter, selector)
     # A bad URL is an error at the start, a server that is down is not.
     with sources.connect():
         pass

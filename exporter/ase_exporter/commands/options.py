@@ -5,25 +5,28 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from ase_exporter import config
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.config.interfaces import UnknownServerError
-from ase_exporter.errors import MissingExtraError, UserError
+from ase_exporter.errors import MissingExtraError, UserError, expected_names
 from ase_exporter.regular_files import create
 
 T = TypeVar("T")
-# Targets that an error names.
-_MAX_NAMES = 20
-
-DEFAULT_URL = f"http://{config.DEFAULT_LISTEN_ADDRESS}"
+_NO_TARGET = "`ase-exporter setup` configures servers, --config.file names a configuration"
+Source = Literal["exporter", "prometheus"]
+# Where both usually are, on the same machine.
+USUAL: Mapping[Source, str] = {
+    "exporter": f"http://{config.DEFAULT_LISTEN_ADDRESS}",
+    "prometheus": "http://127.0.0.1:9090",
+}
 
 
 def config_path(given: Path | None) -> Path | None:
@@ -41,6 +44,27 @@ def load_config(file: Path | None) -> Config:
     """The configuration from a file or, without one, from where it usually is. Raises UserError."""
     path = config_path(file)
     return config.load(path) if path else config.from_environment()
+
+
+def source_url(what: Source, given: str | None, file: Path | None, loaded: Config | None = None) -> str:
+    """The URL of an exporter or a Prometheus: the given one, else that of the configuration, else the usual one.
+
+    file: of --config.file, unless it is loaded. A line on standard error says which. Raises UserError.
+    """
+    if not given:
+        given = getattr(loaded or load_config(file), what) or USUAL[what]
+        print(f"ase-exporter: {what}: {given}", file=sys.stderr)
+    return given
+
+
+def recorded_server(prometheus: str | None, target: str | None, file: Path | None) -> tuple[str, str]:
+    """The URL of a Prometheus, and the name of a server in it: by default the only target. Raises UserError."""
+    loaded = Config() if prometheus and target else load_config(file)
+    target = target or os.environ.get("DSQUERY")
+    names = [target] if target else [each.name for each in loaded.targets]
+    if len(names) != 1:
+        raise UserError(f"-S: expected one of {', '.join(names)}" if names else f"no target: {_NO_TARGET}")
+    return source_url("prometheus", prometheus, file, loaded), names[0]
 
 
 # A login and its password before a host.
@@ -105,8 +129,7 @@ def choose_targets(
     chosen = [named_target(loaded, name) for name in wanted] or list(loaded.targets)
     if not chosen:
         raise UserError(
-            "no target: give -S SERVER and -U LOGIN, --config.file with targets, or set ASE_HOST, ASE_USER and"
-            " ASE_PASSWORD_FILE"
+            f"no target: {_NO_TARGET}, or give -S SERVER and -U LOGIN, or set ASE_HOST, ASE_USER and ASE_PASSWORD_FILE"
         )
     auths = dict(loaded.auth)
     targets = []
@@ -154,9 +177,8 @@ def named_target(loaded: Config, name: str) -> Target:
     except UnknownServerError:
         if not loaded.targets:
             raise
-        names = ", ".join(target.name for target in loaded.targets[:_MAX_NAMES])
-        more = ", …" if len(loaded.targets) > _MAX_NAMES else ""
-        raise UserError(f"-S {name}: no such target in the configuration; it has {names}{more}") from None
+        known = expected_names(name, [each.name for each in loaded.targets])
+        raise UserError(f"-S {name}: no such target in the configuration; {known}") from None
     if where:
         print(f"ase-exporter: {name}: {target.host}:{target.port} ({where})", file=sys.stderr)
     return target

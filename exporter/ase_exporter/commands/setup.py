@@ -119,7 +119,7 @@ def _check(server: Target, auth: Auth) -> TargetReport | None:
     try:
         off_main_thread(lambda: _open(server, auth)).close()
     except DatabaseError as error:
-        if error.kind != "login_failed":
+        if error.kind not in ("login_failed", "login_suspended"):
             raise UserError(f"target {server.name}: {error}") from error
         if not _LOGIN_NAME.fullmatch(auth.user):
             raise UserError(

@@ -53,7 +53,7 @@ def run(
     user: str | None = None,
     password: bool = False,
     config_file: Path | None = None,
-    seconds: int = 60,
+    seconds: float = 60.0,
     section: str | None = None,
     output: Path | None = None,
     form: Format = "table",
@@ -63,7 +63,7 @@ def run(
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]
-    report = _run(chosen, auth, seconds, section, output)
+    report = _run(chosen, auth, round(seconds), section, output)
     _print_one(report, form)
     if _is_incomplete(chosen.name, report):
         raise typer.Exit(2)

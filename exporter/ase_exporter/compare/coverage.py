@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ase_exporter.compare.prometheus import Prometheus, Series
 from ase_exporter.compare.statistics import Samples
 from ase_exporter.compare.windows import Span, cut
-from ase_exporter.errors import UserError
+from ase_exporter.errors import UserError, expected_names
 
 # A stretch ends where scrapes are missing for more than that many intervals.
 MAX_GAP = 3.5
@@ -117,7 +117,8 @@ def require_one_server(prometheus: Prometheus, selector: str, span: Span) -> Non
     if not found:
         others = f"group by (instance) (last_over_time(ase_up[{seconds}s]))"
         known = sorted(each.labels.get("instance", "") for each in prometheus.query(others, span.end))
-        hint = f"only of instance {', '.join(known)}" if known else "nor of any other server"
-        raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} in it, {hint}")
+        name = selector.removeprefix('instance="').partition('"')[0]
+        hint = expected_names(name, known) if known else "nor of any other server"
+        raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} in it; {hint}")
     if len(found) > 1:
         raise UserError(f"{{{selector}}}: matches {len(found)} servers, expected one")

@@ -2,13 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ase_exporter.changes.annotate import ExporterClient
-from ase_exporter.changes.change import Change, checked
+from ase_exporter.changes.change import HOST, Change, checked
 from ase_exporter.compare.prometheus import Labels, Prometheus
-from ase_exporter.errors import UserError
+from ase_exporter.errors import UserError, expected_names
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
 
@@ -86,21 +87,46 @@ def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Change]:
 
 def marks_from_exporter(url: str, target: str) -> list[Change]:
     """All changes of a target in the exporter's history, with ids. Raises UserError if it cannot be read."""
-    try:
-        found = set(map(checked, ask_exporter(url, "/changes", {"format": "json", "target": target})))
-    except (ValueError, TypeError) as error:
-        raise UserError(f"--url: {without_credentials(url)}: not an answer of ase-exporter") from error
-    return _in_order(found, 0.0, math.inf)
+    found = changes_of(ExporterClient(url), {"format": "json", "target": target})
+    return _in_order(set(found), 0.0, math.inf)
+
+
+def changes_of(exporter: ExporterClient, query: Mapping[str, str]) -> list[Change]:
+    """What an exporter answers to /changes. Raises UserError, also for a target that it does not know."""
+    target = query.get("target", HOST)
+    with _readable(exporter):
+        found = [checked(each) for each in _ask(exporter, "/changes", query)]
+        if found or target == HOST:
+            return found
+        names = [name for group in _ask(exporter, "/targets", {}) for name in group["targets"]]
+    if target not in names:
+        known = expected_names(target, names)
+        raise UserError(f"-S {target}: {without_credentials(exporter.url)} has no such target; {known}")
+    return found
 
 
 def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
     """The JSON that an exporter answers. Raises UserError, without the URL's password, if there is none."""
+    exporter = ExporterClient(url)
+    with _readable(exporter):
+        return _ask(exporter, path, parameters)
+
+
+def _ask(exporter: ExporterClient, path: str, parameters: Mapping[str, str]) -> Any:
     try:
-        return load_json(ExporterClient(url).request("GET", path, params=parameters))
+        return load_json(exporter.request("GET", path, params=parameters))
     except UserError as error:
-        raise UserError(f"--url: {error}") from None
-    except ValueError:
-        raise UserError(f"--url: {without_credentials(url)}: not an answer of ase-exporter") from None
+        raise UserError(text if (text := str(error)).startswith("--") else f"--url: {text}") from None
+
+
+@contextmanager
+def _readable(exporter: ExporterClient) -> Iterator[None]:
+    """Take errors within the block for an answer of something else. Raises UserError."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError):
+        shown = without_credentials(exporter.url)
+        raise UserError(f"--url: {shown}: not an answer of ase-exporter") from None
 
 
 def _in_order(found: Iterable[Change], start: float, end: float) -> list[Change]:

@@ -136,7 +136,8 @@ class Prometheus:
         try:
             status, content = self._read(path, parameters)
         except httpx2.HTTPError as error:
-            raise UserError(f"Prometheus at {self._shown}: {no_answer(error)}") from error
+            reason = f"{no_answer(error)}: expected one that runs at --prometheus"
+            raise UserError(f"Prometheus at {self._shown}: {reason}") from error
         with self._readable(status):
             body = load_json(content)
             if body["status"] == "success":

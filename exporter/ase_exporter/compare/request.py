@@ -8,7 +8,7 @@ from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, compare_windows
 from ase_exporter.compare.marks import marks_from_exporter, marks_from_prometheus, with_restarts
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.windows import Span, around, between, parse_span
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.encoders import promql
@@ -44,8 +44,14 @@ def answer(
     pair = request.before is not None or request.after is not None
     if sum((pair, request.change is not None, request.runs is not None)) != 1:
         raise UserError("expected one of: --before and --after, --around, --runs")
-    selector, now = server_selector(request.target, request.selector), time.time()
-    known = marks_from_exporter(request.exporter, request.target) if request.exporter else None
+    if pair and (request.before is None or request.after is None):
+        raise UserError("--before and --after go together")
+    now = time.time()
+    given = {"before": request.before, "after": request.after, "runs": request.runs}
+    spans = [parse_span(name, text, now) for name, text in given.items() if text is not None]
+    target = instance_named(server, request.target)
+    selector = server_selector(target, request.selector)
+    known = marks_from_exporter(request.exporter, target) if request.exporter else None
     marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now) if known is None else known
     if request.change is not None:
         mark = _find(marks, request.change)
@@ -53,11 +59,7 @@ def answer(
             server, selector, mark, known, now, length=request.length, settle=request.settle
         )
     elif request.runs is not None:
-        spans = between(marks, parse_span("runs", request.runs, now), settle=request.settle)
-    elif request.before is None or request.after is None:
-        raise UserError("--before and --after go together")
-    else:
-        spans = [parse_span("before", request.before, now), parse_span("after", request.after, now)]
+        spans = between(marks, spans[0], settle=request.settle)
     return compare_windows(server, selector, spans, keys=request.measures, marks=marks, progress=progress)
 
 
@@ -86,6 +88,18 @@ def windows_around(
 def server_selector(target: str, more: str = "") -> str:
     """Label matchers of a server: its `instance`, and more of them."""
     return ", ".join(part for part in (f"instance={promql(target)}", more) if part)
+
+
+def instance_named(prometheus: Prometheus, name: str) -> str:
+    """The `instance` of a server: that of the name or, where none has it, of the server that calls itself so."""
+    age = f"[{range_text(MARKS_MAX_AGE)}]"
+    named = f'last_over_time({{__name__=~"ase_up|dbhost_memory_bytes", instance={promql(name)}}}{age})'
+    called = f"last_over_time(ase_info{{server_name={promql(name)}}}{age})"
+    found = {
+        each.labels.get("instance", "")
+        for each in prometheus.query(f"group by (instance) ({named} or {called})")
+    }
+    return found.pop() if len(found) == 1 else name
 
 
 def _find(marks: list[Change], text: str) -> Change:

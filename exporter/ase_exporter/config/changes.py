@@ -12,7 +12,7 @@ from ase_exporter.regular_files import read_text, trusting
 from ase_exporter.untrusted.redaction import remember
 
 
-def _http(url: str) -> str:
+def http_address(url: str) -> str:
     if not url.startswith(("http://", "https://")) or "@" in url:
         raise ValueError("expected an http:// or https:// address without a password in it")
     return url.rstrip("/")
@@ -36,7 +36,7 @@ class GrafanaConfig(Strict):
     system does not trust it.
     """
 
-    url: Annotated[str, Validator(_http)]
+    url: Annotated[str, Validator(http_address)]
     token_file: Path
     tags: tuple[str, ...] = ()
     timeout: Annotated[Seconds, Gt(0)] = 10.0

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.config.changes import ChangesConfig, http_address
 from ase_exporter.config.dumps import Dumps
 from ase_exporter.config.fields import Seconds, Share, Strict, Validator, is_port, matching
 from ase_exporter.config.host import HostConfig
@@ -176,7 +176,7 @@ class Config(Strict):
 
     targets: the servers by name. auth, modules: definitions that targets refer to by name. host: if present, even
     empty, /metrics has the host's metrics. sessions: what is shown and kept of sessions. dumps: of all targets, after
-    their own.
+    their own. exporter, prometheus: addresses that commands read, if they are not the usual ones.
     """
 
     targets: tuple[Target, ...] = ()
@@ -188,6 +188,8 @@ class Config(Strict):
     changes: ChangesConfig = field(default_factory=ChangesConfig)
     sessions: SessionsConfig = field(default_factory=SessionsConfig)
     dumps: tuple[Dumps, ...] = ()
+    exporter: Annotated[str, Validator(http_address)] | None = None
+    prometheus: Annotated[str, Validator(http_address)] | None = None
 
     def __post_init__(self) -> None:
         seen: set[str] = set()

@@ -57,6 +57,7 @@ _HINTS = {
     "could not determine a constructor for the tag '!": "a value that begins with ! must be quoted",
     "mapping values are not allowed": "KEY: VALUE is not possible here: is the indentation right, and every value"
     " quoted that has a colon and a blank in it?",
+    "expected '<document start>'": "expected KEY: VALUE; is it a file of another program?",
     "found character '\\t'": "a tab where YAML expects blanks",
     "found character": "a value that begins with this character must be quoted",
 }

@@ -61,25 +61,20 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The options --last, --from and --to, as given. last: seconds, ending at `end` or now."""
+    """The options --since and --until, as given."""
 
-    last: float | None = None
     start: str | None = None
     end: str | None = None
 
     def period(self, now: float, scrape: float = 0) -> Period:
         """The period at a time. scrape: seconds between scrapes; a bin holds two or more. Raises UserError."""
-        if self.last is not None and self.start is not None:
-            raise UserError("expected one of --last and --from")
-        until = min(now, moment_option("--to", self.end, now) if self.end else now)
-        length = 7 * DAY if self.last is None else self.last
-        since = moment_option("--from", self.start, now) if self.start else until - length
-        option = "--from" if self.start else "--last"
+        until = min(now, moment_option("--until", self.end, now) if self.end else now)
+        since = moment_option("--since", self.start, now) if self.start else until - 7 * DAY
         if until <= since:
-            raise UserError(f"{option}: the period ends before it begins, or lies in the future")
+            raise UserError("--since: the period ends before it begins, or lies in the future")
         if not MIN_SECONDS <= until - since <= MAX_SECONDS:
             given = f"a period of {until - since:,.0f} s"
-            raise UserError(f"{option}: {given}: expected 1h to {MAX_SECONDS / DAY:g}d")
+            raise UserError(f"--since: {given}: expected 1h to {MAX_SECONDS / DAY:g}d")
         return Period(since, until, now, bin_length(until - since, scrape))
 
 

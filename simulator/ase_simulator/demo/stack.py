@@ -105,7 +105,7 @@ class Stack:
         return [
             f"{command} top --config.file {configuration}",
             f"{command} advise --config.file {configuration}",
-            f"{command} report {server} --last 1h --output {page}",
+            f"{command} report {server} --since 1h --output {page}",
             f"{command} changes --url {self.url('exporter')}   # from the second run on",
             f'{command} compare {server} --around "enable mem scale 0" {run}   # from the third run on',
         ]

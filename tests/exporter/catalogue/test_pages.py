@@ -7,12 +7,10 @@ from pathlib import Path
 from tests.paths import DOCS
 from typer.testing import CliRunner
 
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.commands.app import build
 
 CUSTOM = DOCS / "custom-metrics.md"
-COMING = (DOCS / "coming-from.md").read_text(encoding="utf-8")
 
 
 def test_the_example_passes_the_check_that_the_page_recommends(tmp_path: Path) -> None:
@@ -28,18 +26,3 @@ def test_the_page_describes_every_key() -> None:
     keys = {field.name for model in (Collector, Metric, Label) for field in fields(model)}
     assert keys - described == set()
     assert set(UNITS) - {"none"} <= set(re.findall(r"`([\w ]+)`", text))
-
-
-def test_every_collector_it_names_exists_and_is_on_or_off_as_it_says() -> None:
-    catalogue, _ = load_catalogue()
-    rows = [line.split("|")[2] for line in COMING.splitlines() if line.startswith("| Cm")]
-    assert len(rows) > 50
-    for here in rows:
-        for part in here.split(";"):
-            if "ase-exporter" in part or part.strip() in ("left out", "the host metrics", "node_exporter"):
-                continue
-            # A command, not a collector.
-            part = part.replace("`top`", "")
-            off = part.rstrip().endswith(" off")
-            for name in re.findall(r"`([a-z_]+)`", part):
-                assert catalogue.collectors[name].default is not off, name

@@ -50,6 +50,13 @@ def test_an_answer_of_another_form_is_one_line(run: Run, answer: str) -> None:
         for form in ("table", "json"):
             ended = run("changes", "--format", form, ASE_EXPORTER_URL=f"http://u:pw@{address}")
             assert (ended.returncode, ended.stdout) == (2, "")
-            assert ended.stderr == f"ase-exporter: --url http://{address}: not an answer of ase-exporter\n"
+            assert ended.stderr == f"ase-exporter: --url: http://{address}: not an answer of ase-exporter\n"
         with pytest.raises(UserError, match=r"--url: .*: not an answer of ase-exporter"):
             marks_from_exporter(f"http://{address}", "PROD")
+
+
+def test_a_target_that_the_exporter_does_not_have_is_not_an_empty_list(run: Run, exporter: Serving) -> None:
+    ended = run("changes", "-S", "NOBODY", "--url", exporter.url)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"ase-exporter: -S NOBODY: {exporter.url} has no such target; it has none\n"
+    assert run("changes", "-S", "host", "--url", exporter.url).returncode == 0

@@ -76,6 +76,7 @@ def openmetrics(start: float, phases: list[Phase]) -> str:
             done = phase.transactions * INTERVAL * (1 + phase.noise * generator.normal())
             busy = phase.busy * (1 + phase.noise * generator.normal())
             gauge("ase_up", "", 1)
+            gauge("ase_info", 'server_name="ASE_SQL"', 1)
             gauge("ase_start_timestamp_seconds", "", start - 86400)
             grow("ase_transactions", "", done)
             grow("ase_deadlocks", "", 0)

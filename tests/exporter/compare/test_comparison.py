@@ -13,7 +13,7 @@ from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.marks import marks_from_prometheus
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.request import Request, answer, server_selector
+from ase_exporter.compare.request import Request, answer, instance_named, server_selector
 from ase_exporter.compare.windows import Span, parse_span
 from ase_exporter.errors import UserError
 
@@ -42,6 +42,12 @@ def of_spans(history: History, spans: list[Span], keys: list[str] | None = None)
     with Prometheus(history.url) as prometheus:
         marks = marks_from_prometheus(prometheus, server_selector("ASE1"), history.start, time.time())
         return compare_windows(prometheus, server_selector("ASE1"), spans, keys=keys, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "instance"), [("ASE1", "ASE1"), ("ASE_SQL", "ASE1"), ("ASE9", "ASE9")])
+def test_a_server_has_the_name_of_its_target_and_its_own(history: History, name: str, instance: str) -> None:
+    with Prometheus(history.url) as prometheus:
+        assert instance_named(prometheus, name) == instance
 
 
 def test_each_window_shows_the_figures_that_went_in(series: Comparison) -> None:
@@ -125,7 +131,7 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
         ({"runs": "now-1h..now", "measures": ["speed"]}, "--measure: speed: expected one of cpu_busy"),
         (
             {"target": "ASE9", "before": "now-1h..now-40m", "after": "now-40m..now-20m"},
-            'window before: Prometheus has no data of {instance="ASE9"} in it, only of instance ASE1',
+            'window before: Prometheus has no data of {instance="ASE9"} in it; it has ASE1',
         ),
         ({"prometheus": "http://127.0.0.1:1", "runs": "now-1h..now"}, "Prometheus at http://127.0.0.1:1: "),
     ],

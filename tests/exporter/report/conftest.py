@@ -41,7 +41,7 @@ class Past:
     @property
     def range(self) -> list[str]:
         """The options for the whole story."""
-        return ["--from", str(self.story.start), "--to", str(self.story.end)]
+        return ["--since", str(self.story.start), "--until", str(self.story.end)]
 
 
 @contextmanager

@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 1000, 920
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory, told(MORNING, Path(directory)) as past:
-        period = Range(None, str(past.story.start), str(past.story.end))
+        period = Range(str(past.story.start), str(past.story.end))
         with Prometheus(past.url) as server:
             page = html(report_view(read_report(server, SERVER, period, time.time())))
         path = Path(directory) / "report.html"

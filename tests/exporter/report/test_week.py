@@ -29,7 +29,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
 @pytest.fixture(scope="module")
 def report(week: Past) -> ServerReport:
     with Prometheus(week.url) as server:
-        return read_report(server, SERVER, Range(None, str(WEEK.start), str(WEEK.end)), time.time())
+        return read_report(server, SERVER, Range(str(WEEK.start), str(WEEK.end)), time.time())
 
 
 def test_hours_changes_gaps_and_alerts_are_those_of_the_story(report: ServerReport, week: Past) -> None:
