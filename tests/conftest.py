@@ -76,11 +76,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With --unit, leave out files that use more."""
-    left_out = (
-        config.option.unit and collection_path.match("test_*.py") and unit_tier.is_outside(collection_path)
-    )
-    return True if left_out else None
+    """Leave out the files of the other tier: importing them, and making all their tests, takes seconds."""
+    if collection_path.match("test_*.py"):
+        left_out = config.option.unit and unit_tier.is_outside(collection_path)
+        left_out = left_out or (config.option.no_unit and unit_tier.is_inside(collection_path))
+        return True if left_out else None
+    return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

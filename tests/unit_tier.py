@@ -10,8 +10,9 @@ import ast
 import importlib.util
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -26,7 +27,6 @@ OUTSIDE = frozenset(
         "ase_exporter.host.collectors",
         "ase_exporter.host.perf",
         "ase_simulator.server",
-        "asyncio.start_server",
         "http.server",
         "multiprocessing",
         "playwright",
@@ -36,10 +36,12 @@ OUTSIDE = frozenset(
         "tests.needs",
     }
 )
+FUNCTIONS = frozenset({"asyncio.start_server"})
 # Events of the interpreter's audit that a test of the tier cannot cause.
 _FORBIDDEN = frozenset(
     {"socket.bind", "socket.connect", "subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn"}
 )
+_FIXTURE = re.compile(r"^@pytest\.fixture.*\n(?:async )?def (\w+)", re.MULTILINE)
 # Tells the processes of pytest-xdist that they are in the tier: they import conftest.py before they know the options.
 _VARIABLE = "ASE_EXPORTER_UNIT_TIER"
 
@@ -60,6 +62,14 @@ def enter() -> None:
 def is_outside(path: Path) -> bool:
     """Whether a module of the tests uses the outside."""
     return any(_leads_outside(name) for name in _imports(path))
+
+
+@cache
+def is_inside(path: Path) -> bool:
+    """Whether all tests of a file belong to the tier, as it names no fixture of a folder."""
+    above = (folder / "conftest.py" for folder in path.parents if folder != REPOSITORY / "tests")
+    fixtures = {name for each in above if each.exists() for name in _FIXTURE.findall(each.read_text())}
+    return not is_outside(path) and fixtures.isdisjoint(re.findall(r"\w+", path.read_text()))
 
 
 def contains(item: pytest.Item) -> bool:
@@ -93,7 +103,7 @@ class Inside:
 @cache
 def _leads_outside(name: str) -> bool:
     """Whether a module, or a name in one, is outside, or lies below the repository's root and uses what is."""
-    if any(name == outside or name.startswith(f"{outside}.") for outside in OUTSIDE):
+    if name in FUNCTIONS or any(name == outside or name.startswith(f"{outside}.") for outside in OUTSIDE):
         return True
     path = (REPOSITORY / name.replace(".", "/")).with_suffix(".py")
     return path.exists() and is_outside(path)
@@ -101,19 +111,26 @@ def _leads_outside(name: str) -> bool:
 
 @cache
 def _imports(path: Path) -> frozenset[str]:
-    """All modules, and names of modules, that a file imports or reads."""
+    """All modules, and names in modules, that a file imports, and functions of OUTSIDE that it names."""
+    text = path.read_text(encoding="utf-8")
 
     def names() -> Iterator[str]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _statements(ast.parse(text).body):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
                 yield node.module
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                yield f"{node.value.id}.{node.attr}"
 
-    return frozenset(names())
+    return frozenset(names()) | {name for name in FUNCTIONS if name in text}
+
+
+def _statements(found: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """These and those inside them. Expressions, in which nothing is imported, would take most of the time."""
+    for each in found:
+        yield each
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            yield from _statements(getattr(each, part, ()))
 
 
 def _uses_outside(function: Callable[..., object]) -> bool:

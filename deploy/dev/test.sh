@@ -10,7 +10,7 @@ deploy/dev/lint.sh >"$log" 2>&1 &
 lint=$!
 status=0
 .venv/bin/python -m pytest -q --ignore tests/benchmarks --ignore tests/real \
-    -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" || status=1
+    -n 4 --dist loadfile --no-loadscope-reorder -m "not slow" || status=1
 if wait "$lint"; then
     echo "lint: no objection"
 else

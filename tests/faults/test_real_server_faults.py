@@ -271,6 +271,7 @@ def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
     one.close()
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_slots_of_spinlocks_cost_a_hundred_rows() -> None:
     with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
         server.model.set_option("lock hashtable size", 524_288, "sa")
