@@ -81,6 +81,38 @@ def test_rows_that_were_forgotten_do_not_count_from_zero(monkeypatch: pytest.Mon
     read(table, 0, a=100, b=200, c=300, d=400)
     read(table, 15, d=400)
     assert read(table, 30, a=100, b=205, c=310, d=400, new=5) == {"a": 0, "b": 5, "c": 10, "d": 0, "new": 5}
+    # Known again, it grows as any other.
+    assert read(table, 45, a=103, newer=1) == {"a": 3, "newer": 1}
+
+
+def test_only_what_is_counted_from_a_second_reading_on_adds_to_the_totals() -> None:
+    table, raw = CounterStore().table("t", ["wide"]), CounterStore(starts_at_raw=True).table("t", ["wide"])
+    read(table, 0, a=1, b=1)
+    read(raw, 0, a=1)
+    assert not table.counts_reading and raw.counts_reading
+    read(table, 15, a=2)
+    assert table.counts_reading
+    # The one that has vanished, too.
+    assert table.remembered == 2
+
+
+def test_totals_of_series_are_theirs_alone_and_in_their_order() -> None:
+    table = CounterStore().table("t", ["wide"])
+    read(table, 0, a=0, b=0)
+    owners = [table.series("a"), table.series("b")]
+    table.add(owners, [[1, 2]])
+    assert table.totals_of(owners) == [[1, 2]] and table.totals_of(owners[::-1]) == [[2, 1]]
+    table.add(first := owners[:1], [[4]])
+    assert table.totals_of(first) == [[5]]
+
+
+def test_totals_that_start_again_forget_the_rows_that_had_vanished() -> None:
+    table = CounterStore().table("t", ["wide"])
+    read(table, 0, a=100, b=50)
+    read(table, 15, a=110)
+    table.may_lag = True
+    assert read(table, 30, a=5) == {"a": 0}
+    assert read(table, 45, a=6, b=60) == {"a": 1, "b": 60}
 
 
 def test_a_new_generation_counts_from_zero() -> None:
@@ -102,6 +134,15 @@ def test_memory_is_bounded_whatever_rows_come_and_go(monkeypatch: pytest.MonkeyP
         assert totals == dict.fromkeys(names, 7)
         assert table.remembered <= 150
         assert len(table.known_series()) <= 250
+
+
+def test_series_are_tidied_once_the_idle_ones_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MAX_IDLE_SERIES", 10)
+    table = CounterStore().table("t", ["wide"])
+    for reading in (1, 2, 3):
+        read(table, 15.0 * reading, **{f"{reading}-{row}": 1 for row in range(5)})
+    read(table, 60.0, **{f"3-{row}": 1 for row in range(5)})
+    assert len(table.known_series()) == 15 and not table.renumbered
 
 
 def test_a_series_in_use_survives_the_tidying_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
