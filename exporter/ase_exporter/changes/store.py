@@ -154,7 +154,9 @@ class Store:
 
     def find(self, wanted: ChangeFilter) -> list[Change]:
         """Changes, the newest first."""
-        return self._run(lambda db: find(db, wanted))
+        places = asdict(wanted) | {"text": wanted.text.lower()}
+        rows = self._run(lambda db: db.execute(_FIND, places).fetchall())
+        return [change for row in rows if (change := _change(row))]
 
     def prune(self, before: float, max_changes: int) -> None:
         """Delete changes before a time and beyond a number."""
@@ -250,30 +252,6 @@ def open_store(directory: Path | None) -> Store:
         os.truncate(lock.fileno(), 0)
         os.write(lock.fileno(), str(os.getpid()).encode())
     return Store(directory, lock)
-
-
-def read_history(directory: Path, wanted: ChangeFilter) -> list[Change]:
-    """Changes from a state directory, which an exporter may be using. Raises UserError if it cannot be read."""
-    path = directory / FILE
-    if not path.is_file():
-        raise UserError(f"--state-dir: {directory}: no {FILE} in it")
-    try:
-        _require_files(str(path))
-        database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
-        database.text_factory = _text
-        try:
-            _require_tables(database)
-            return find(database, wanted)
-        finally:
-            database.close()
-    except sqlite3.DatabaseError as error:
-        raise UserError(f"--state-dir: {path}: {error}") from error
-
-
-def find(database: sqlite3.Connection, wanted: ChangeFilter) -> list[Change]:
-    """Changes in a database, the newest first."""
-    rows = database.execute(_FIND, asdict(wanted) | {"text": wanted.text.lower()})
-    return [change for row in rows if (change := _change(row))]
 
 
 def _require_files(path: str) -> None:

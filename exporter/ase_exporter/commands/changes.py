@@ -1,4 +1,4 @@
-"""`ase-exporter changes`: the history of changes, from a running exporter or from its state directory."""
+"""`ase-exporter changes`: the history of changes of a running exporter."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from typing import Literal
 
 from ase_exporter.changes.change import ANNOTATION, HOST, Change
 from ase_exporter.changes.filters import parse_filter
-from ase_exporter.changes.store import read_history
 from ase_exporter.commands.options import source_url
 from ase_exporter.views.figures import duration, moment, zone
 from ase_exporter.views.terminal import print_view
@@ -17,7 +16,6 @@ Format = Literal["table", "json"]
 
 
 def changes(
-    state_directory: Path | None = None,
     url: str | None = None,
     exporter_user: str = "",
     password_file: Path | None = None,
@@ -40,21 +38,16 @@ def changes(
         "limit": str(limit),
     }
     wanted = parse_filter(words, limit, mark="--")
-    if state_directory is not None:
-        found = read_history(state_directory, wanted)
-    else:
-        # Relative times are resolved here, so that "2h" counts from the user's clock.
-        query = {name: word for name, word in words.items() if word} | {"format": "json"}
-        query |= {"since": str(wanted.since)} if wanted.since is not None else {}
-        query |= {"until": str(wanted.until)} if wanted.until is not None else {}
-        # httpx2 is loaded only when it is needed: it would delay the start of every command.
-        from ase_exporter.changes.annotate import ExporterClient
-        from ase_exporter.compare.marks import changes_of
+    # Relative times are resolved here, so that "2h" counts from the user's clock.
+    query = {name: word for name, word in words.items() if word} | {"format": "json"}
+    query |= {"since": str(wanted.since)} if wanted.since is not None else {}
+    query |= {"until": str(wanted.until)} if wanted.until is not None else {}
+    # httpx2 is loaded only when it is needed: it would delay the start of every command.
+    from ase_exporter.changes.annotate import ExporterClient
+    from ase_exporter.compare.marks import changes_of
 
-        client = ExporterClient(
-            source_url("exporter", url, config_file), exporter_user, password_file, ca_file
-        )
-        found = changes_of(client, query)
+    client = ExporterClient(source_url("exporter", url, config_file), exporter_user, password_file, ca_file)
+    found = changes_of(client, query)
     if form == "json":
         print(json.dumps([change.json() for change in found], indent=2, ensure_ascii=False))
     else:

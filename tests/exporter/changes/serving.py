@@ -14,7 +14,6 @@ class Serving:
     """The exporter while it runs."""
 
     running: RunningExporter
-    state_directory: Path
 
     @property
     def url(self) -> str:
@@ -29,7 +28,6 @@ class Serving:
 @contextmanager
 def serving(directory: Path, configuration: str) -> Iterator[Serving]:
     """Run it with that configuration until the block ends."""
-    state = directory / "state"
-    options = [f"--state-dir={state}", "--web.enable-annotations"]
+    options = [f"--state-dir={directory / 'state'}", "--web.enable-annotations"]
     with exporter(directory, configuration, options) as running:
-        yield Serving(running, state)
+        yield Serving(running)

@@ -77,13 +77,13 @@ def test_no_name_of_a_server_escapes(
                 require_safe(*(caller.get(page).text for page in PAGES))
                 require_safe(*(caller.get("/probe", params={"target": name}).text for name in names))
             url = running.url
+            require_safe(*(run("changes", "--url", url, "--format", form).stdout for form in FORMS))
             require_safe(*(run("changes", "--url", url, "--text", name).stdout for name in names[:5]))
         require_safe(running.log, *map(str, state.rglob("*")))
         for command in COMMANDS:
             own = () if "--replay" in command else ("--config.file", "exporter.yml")
             ended = run(*command.split(), *own)
             require_safe(ended.stdout, ended.stderr)
-    require_safe(*(run("changes", "--state-dir", str(state), "--format", form).stdout for form in FORMS))
 
 
 def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:

@@ -15,7 +15,7 @@ from tests.simulator.tds.scripted import ScriptedBackend
 from ase_exporter.capture.file import Capture, CaptureHeader, ColumnType, Execution, Result, lines, parse
 from ase_exporter.changes.change import Change
 from ase_exporter.changes.filters import parse_filter
-from ase_exporter.changes.store import open_store, read_history
+from ase_exporter.changes.store import open_store
 from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.sysmon.lines import numbered
@@ -78,7 +78,9 @@ def test_history_of_a_state_directory(tmp_path: Path) -> None:
         change = Change(f"{number:016x}", "PROD", "cache", name, name, "2", float(number), tags=(name,))
         store.add(change)
     store.close()
-    found = sorted(read_history(tmp_path, parse_filter({}, 1000)), key=lambda change: change.at)
+    store = open_store(tmp_path)
+    found = sorted(store.find(parse_filter({}, 1000)), key=lambda change: change.at)
+    store.close()
     assert [(change.name, change.old, change.tags) for change in found] == [(s, s, (s,)) for s in SHOWN]
 
 
