@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import resource
-import signal
 import socket
 import ssl
 import threading
@@ -55,14 +53,6 @@ def probe(running: RunningExporter, target: str = "S0", seconds: float = 60) -> 
 def running(server: Simulated, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningExporter]:
     with exporter(tmp_path_factory.mktemp("running"), configuration(server, 2)) as running:
         yield running
-
-
-def test_a_driver_that_crashes_costs_one_scrape(running: RunningExporter) -> None:
-    assert "\nase_up 1.0\n" in probe(running, "S0") + probe(running, "S1")
-    child = running.processes()[1]
-    os.kill(child.pid, signal.SIGSEGV)
-    answers = [probe(running, name) for name in ("S0", "S1")]
-    assert all("\nase_up 1.0\n" in answer for answer in answers)
 
 
 def test_a_caller_that_leaves_within_a_scrape_holds_nothing(

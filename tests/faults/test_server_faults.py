@@ -7,13 +7,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import Simulated, run, scraper_of
-from tests.faults.scraping import dropping, failed, samples, scrape, text
+from tests.faults.scraping import failed, samples, scrape, text
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
-from ase_exporter.ase.timing import TIMING
 from ase_exporter.untrusted.entry import one_line
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
@@ -43,23 +42,6 @@ def failure(action: Callable[[], object]) -> DatabaseError:
     return caught.value
 
 
-def test_packets_that_are_dropped_cost_no_more_than_the_deadline() -> None:
-    with dropping() as port:
-        seen = scrape(scraper_of(("127.0.0.1", port)), 1.5)
-    assert not seen.summary.up
-    assert seen.error_kind in ("deadline", "unreachable")
-    assert "\nase_up 0.0\n" in text(seen)
-
-
-def test_a_server_that_closes_new_connections_is_down_and_comes_back(server: Simulated) -> None:
-    server.faults.refuse = True
-    one = scraper_of(server.address)
-    assert "\nase_up 0.0\n" in text(scrape(one))
-    server.faults.refuse = False
-    assert scrape(one).summary.up
-    one.close()
-
-
 def test_a_server_without_a_free_connection_is_named_and_asked_again(
     backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,17 +58,6 @@ def test_a_server_without_a_free_connection_is_named_and_asked_again(
     assert kinds == ["no_connections"] * (LOGIN_ATTEMPTS + 1)
     # No password was refused, so the login does not back off.
     assert len(tried) == LOGIN_ATTEMPTS + 1
-
-
-def test_a_locked_login_is_tried_twice_and_then_left_alone(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(TIMING, "login_pause", 0.0)
-    server.model.world.locked = frozenset({"monitor"})
-    one = scraper_of(server.address)
-    kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
-    assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
-    assert "ase_exporter_connects_total 2.0" in text(scrape(one))
 
 
 def test_a_server_that_shuts_down_is_down_until_it_is_started_again() -> None:
