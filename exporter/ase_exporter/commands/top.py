@@ -1,4 +1,4 @@
-"""`ase-exporter top`: chooses the server, then the screen, plain text or JSON."""
+"""`ase-exporter top`: chooses the server, then the screen or plain text."""
 
 import curses
 import logging
@@ -18,7 +18,7 @@ from ase_exporter.readings.live import TargetSampler
 from ase_exporter.readings.recording import Recording
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.top import plain
-from ase_exporter.top.feed import Feed, LiveFeed, ReplayFeed, first_frame, frames
+from ase_exporter.top.feed import Feed, LiveFeed, ReplayFeed, first_frame
 from ase_exporter.top.text import glyphs
 from ase_exporter.untrusted.terminal import PlainConsole
 
@@ -34,15 +34,13 @@ def top(
     password: bool = False,
     interval: float | None = None,
     once: bool = False,
-    json: bool = False,
     record: Path | None = None,
     replay: Path | None = None,
     sql: bool = False,
 ) -> None:
-    once = once or not (json or sys.stdout.isatty())
-    screen = not once and not json
-    if screen:
-        require("textual", "top", "top needs textual for its screen", "--once and --json need nothing")
+    once = once or not sys.stdout.isatty()
+    if not once:
+        require("textual", "top", "top needs textual for its screen", "--once needs nothing")
         _require_screen()
     logs.configure("text", "error")
     feed: LiveFeed | ReplayFeed
@@ -57,17 +55,10 @@ def top(
         )
     else:
         feed = ReplayFeed(replay, load_catalogue()[0], interval=interval)
-    try:
-        if screen:
-            _show(feed)
-        elif once:
-            _print_once(feed, json)
-        else:
-            for each in feed.frames() if isinstance(feed, ReplayFeed) else frames(feed):
-                print(plain.as_json(each), flush=True)
-    except BrokenPipeError:
-        # The reader has gone, as with `| head`. Python would complain again when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if once:
+        _print_once(feed)
+    else:
+        _show(feed)
 
 
 def _sampler(
@@ -86,9 +77,7 @@ def _sampler(
 def _require_screen() -> None:
     if not _terminal_is_known() or not curses.tigetstr("cup"):
         term = os.environ.get("TERM", "")
-        raise UserError(
-            f"top needs a terminal that can move its cursor, not TERM={term}; --once and --json need none"
-        )
+        raise UserError(f"top needs a terminal that can move its cursor, not TERM={term}; --once needs none")
 
 
 def _terminal_is_known() -> bool:
@@ -110,13 +99,10 @@ def _show(feed: Feed) -> None:
         raise failed
 
 
-def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:
+def _print_once(feed: LiveFeed | ReplayFeed) -> None:
     """Print the first frame, or the last one of a recording. Raises UserError if the server does not answer."""
     found = first_frame(feed) if isinstance(feed, LiveFeed) else deque(feed.frames(), maxlen=1)[0]
-    if json:
-        print(plain.as_json(found))
-    else:
-        PlainConsole().print(*plain.report(found, glyphs(sys.stdout.encoding)), sep="\n")
+    PlainConsole().print(*plain.report(found, glyphs(sys.stdout.encoding)), sep="\n")
     sys.stdout.flush()
     if found.sample.error:
         raise UserError(f"target {found.sample.target}: {found.sample.error}")

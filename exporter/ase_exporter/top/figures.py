@@ -40,8 +40,6 @@ class Figures:
     cpu_units: float | None
     transactions: float | None
     throughput: float | None
-    run_queue: float | None
-    connections: float | None
     blocked_processes: float | None
     max_block: float | None
     oldest_transaction: tuple[float, str] | None
@@ -72,8 +70,6 @@ def figures(sample: Sample, diagnosis: Diagnosis) -> Figures:
         cpu_units=units,
         transactions=transactions,
         throughput=transactions / units if transactions is not None and units else None,
-        run_queue=values["run_queue"],
-        connections=math.fsum(each for _, each in sample.values("ase_connections")) or None,
         blocked_processes=values["blocked"],
         max_block=values["max_block"],
         oldest_transaction=(oldest.value, oldest.subject) if oldest.value and oldest.subject else None,

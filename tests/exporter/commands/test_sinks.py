@@ -28,7 +28,7 @@ NAMED = re.compile(r"(?<!Table)(?<!olumn)(?<!Type)(Name|Login|Application|Host|E
 MARKUP = re.compile(r"<script>alert|<img src=x|href=.http://evil")
 OF_ITS_OWN = re.compile(r"^\s*(shutdown|drop table)", re.M)
 COMMANDS = ["top --record R --interval 1 --once", "top --replay R --once"]
-COMMANDS += ["top --sql --json --once --interval 1", "advise --seconds 1", "check", "check --sql"]
+COMMANDS += ["top --sql --once --interval 1", "advise --seconds 1", "check", "check --sql"]
 COMMANDS += [
     "capture --show --scrapes 1",
     "capture --keep-names --scrapes 1 --output C",

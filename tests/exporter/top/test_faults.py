@@ -1,9 +1,9 @@
 """A server that dies, hangs, refuses or rejects the login: one line says so, and top goes on when it is back."""
 
-import json
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from io import StringIO
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +23,9 @@ from ase_exporter.readings.live import TargetSampler
 from ase_exporter.readings.samples import Sample
 from ase_exporter.top.feed import LiveFeed, frames
 from ase_exporter.top.frames import Frame, Framer, frame
-from ase_exporter.top.plain import as_json
+from ase_exporter.top.plain import report
+from ase_exporter.top.text import ASCII
+from ase_exporter.untrusted.terminal import PlainConsole
 
 PAUSE = 48.0
 Make = Callable[..., TargetSampler]
@@ -123,7 +125,9 @@ def test_a_wrong_password_is_tried_no_more_often_than_serve_tries_it(
         clock.ahead += 2 * PAUSE
         sampler.take()
     assert sampler._scraper.cost.connects == LOGIN_ATTEMPTS
-    assert DATABASE not in as_json(frame(sampler.take()))
+    written = StringIO()
+    PlainConsole(file=written).print(*report(frame(sampler.take()), ASCII))
+    assert "login monitor" in written.getvalue() and DATABASE not in written.getvalue()
 
 
 def test_a_login_without_mon_role_is_told_what_is_missing(sampler_of: Make) -> None:
@@ -145,7 +149,7 @@ def test_one_collector_that_fails_costs_its_part_alone(
     with leaping(clock, 181.0):
         shown = frame(sampler.take())
     assert not shown.sample.error and shown.sample.missing["devices"] == "deadline"
-    assert shown.figures.devices == () and shown.figures.connections is not None
+    assert shown.figures.devices == () and shown.figures.blocked_processes is not None
 
 
 def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated, sampler_of: Make) -> None:
@@ -159,10 +163,10 @@ def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated,
     times = [each.sample.monotonic for each in found]
     assert all(later - earlier >= 0.05 for earlier, later in pairwise(times))
     assert not feed.thread.is_alive()
-    # What is not known yet is null in JSON.
-    content = json.loads(as_json(found[0]))
-    assert content["cpu_busy"] is None and content["spinning"] is None and content["hottest"] is None
-    assert content["error"] is None and content["diagnosis"]["state"] == "starting"
+    # What is not known yet is no figure.
+    first = found[0]
+    assert first.figures.cpu_busy is None and first.figures.spinning is None and first.figures.hottest is None
+    assert not first.sample.error and first.diagnosis.state == "starting"
 
 
 def test_a_frame_that_cannot_be_made_is_a_line_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
