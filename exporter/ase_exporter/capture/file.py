@@ -1,6 +1,6 @@
 """Capture files: gzip-compressed JSON Lines. The first line is the header, the last one the number of statements.
 
-docs/capture.md describes the format.
+Dates are ISO 8601 without a zone, decimals text, bytes hexadecimal.
 """
 
 import gzip
