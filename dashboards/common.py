@@ -2,10 +2,17 @@
 
 from dashboards import thresholds
 from dashboards.panels import NEUTRAL, NOT_COLLECTED, Stat, TimeSeries, by_name
-from dashboards.queries import Query, now, per, rows
+from dashboards.queries import Query, now, per, rate, rows
 from dashboards.tables import Column, Table, labels
 
 NO_CHANGES = "No change detected in the last hours"
+SPINS = "ase:spinlock_spins:rate1m{$selector}"
+# Without the events that an idle server waits for: its clients and its own timers.
+WAITS = rate(
+    "ase_wait_seconds_total",
+    ',class!~"waiting for internal system event|waiting for input from the network"',
+)
+TOP_WAITS = Query(f"topk(10, {WAITS} > 0)", "{{instance}} {{event}}")
 
 
 def not_collected(collectors: str = ".+", height: int = 4) -> Table:
@@ -24,10 +31,10 @@ def not_collected(collectors: str = ".+", height: int = 4) -> Table:
 
 
 def latest_changes(width: int = 24, height: int = 8) -> Table:
-    """The last ten changes of each server."""
+    """The last four changes of each server."""
     return Table(
         title="Latest changes (marked on graphs)",
-        description="Options, caches, bindings, engines, restarts and annotations: the last ten of each "
+        description="Options, caches, bindings, engines, restarts and annotations: the last four of each "
         "server. Their effect: Change impact.",
         queries=rows(
             'label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
@@ -87,7 +94,11 @@ SPINNING_CPU = TimeSeries(
     "is the cost of contention, not the ratio of waits. An estimate at "
     f"{thresholds.SECONDS_PER_SPIN:g} s per spin; alerts/README.md explains how to calibrate it. "
     "What to do: reduce contention of the topmost. Sources: monSpinlockActivity.Spins, monEngine.",
-    queries=Query("topk(10, ase:spinlock_top_cpu:ratio_rate1m{$selector})", "{{instance}} {{spinlock}}"),
+    queries=Query(
+        f"topk(10, clamp_max({SPINS} * {thresholds.SECONDS_PER_SPIN:g}"
+        " / ignoring (class, spinlock) group_left sum without (mode) (ase:engine_cpu:rate1m{$selector}), 1) > 0)",
+        "{{instance}} {{spinlock}}",
+    ),
 )
 
 SEVERE = thresholds.PARAMETERS["diagnosis"]["severe_share"]

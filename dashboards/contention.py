@@ -8,6 +8,10 @@ from dashboards.remedies import remedies_markdown
 from dashboards.tables import Column, Table, labels
 
 BY_CACHE = "{{instance}} {{cache}}"
+BY_SPINLOCK = "{{instance}} {{spinlock}}"
+GRABS = "ase:spinlock_grabs:rate1m{$selector}"
+HOTTEST = f"topk(10, {common.SPINS} > 0)"
+OTHERS = '{$selector,class!~"data_cache|.*_descriptor"}'
 
 HEADLINES: list[Panel] = [
     common.VERDICT,
@@ -19,7 +23,7 @@ HEADLINES: list[Panel] = [
         decimals=1,
         queries=now(
             "ase:spinlock_hottest_contention:ratio_rate1m{$selector} and on (job, instance, spinlock)"
-            " topk(1, ase:spinlock_top_spins:rate1m{$selector})",
+            " topk(1, ase:spinlock_spins:rate1m{$selector})",
             "{{spinlock}}",
         ),
         thresholds=thresholds.CACHES,
@@ -51,7 +55,7 @@ HEADLINES: list[Panel] = [
         description="Time and content of the last change on the chosen servers.",
         unit="dateTimeFromNow",
         queries=now(
-            "topk(1, ase:change_last:timestamp_seconds{$selector}) * 1000", "{{name}}: {{from}} → {{to}}"
+            "topk(1, ase:changes_latest:timestamp_seconds{$selector}) * 1000", "{{name}}: {{from}} → {{to}}"
         ),
         show="value_and_name",
         name_size=15,
@@ -72,24 +76,18 @@ PANELS: list[Panel] = [
     common.latest_changes(width=0, height=9),
     common.SPINNING_CPU,
     common.THROUGHPUT_PER_CPU,
-    Row("Grabs, waits and spins: contention of few grabs is harmless"),
+    Row("Grabs and spins: contention of few grabs is harmless"),
     TimeSeries(
-        title="Grabs of the hottest spinlocks",
-        description="How often each of the ten spinlocks with most spins is taken. Under 1,000 per second "
-        "contention does not matter, whatever the ratio.",
-        queries=Query("topk(10, ase:spinlock_top_grabs:rate1m{$selector})", "{{instance}} {{spinlock}}"),
-    ),
-    TimeSeries(
-        title="Waits of the hottest spinlocks (good: few)",
-        description="Grabs that found the spinlock taken, for the ten spinlocks with most spins. Remedies: "
-        "the table below.",
-        queries=Query("topk(10, ase:spinlock_top_waits:rate1m{$selector})", "{{instance}} {{spinlock}}"),
+        title="Grabs of the busiest spinlocks",
+        description="How often the ten spinlocks that are taken most are taken, of those that spin. Under 1,000 per "
+        "second contention does not matter, whatever the ratio.",
+        queries=Query(f"topk(10, {GRABS})", BY_SPINLOCK),
     ),
     TimeSeries(
         title="Spins of the hottest spinlocks (good: few)",
         description="Iterations of the spin loop, which cost CPU and do no work, for the ten spinlocks with "
         "most.",
-        queries=Query("topk(10, ase:spinlock_top_spins:rate1m{$selector})", "{{instance}} {{spinlock}}"),
+        queries=Query(HOTTEST, BY_SPINLOCK),
     ),
     Row("Other spinlocks, with the threshold of their class"),
     TimeSeries(
@@ -98,8 +96,9 @@ PANELS: list[Panel] = [
         "PDES). Over 3 % calls for action: lower `open object spinlock ratio` or its counterpart.",
         queries=Query(
             'topk(20, ase:spinlock_contention:ratio_rate1m{$selector,class=~".*_descriptor"})',
-            "{{instance}} {{spinlock}}",
+            BY_SPINLOCK,
         ),
+        empty="No spinlock of a descriptor spins 5,000 times a second",
         thresholds=thresholds.DESCRIPTORS,
         overrides=[by_pattern(".*", custom__axisSoftMax=0.06)],
     ),
@@ -108,24 +107,13 @@ PANELS: list[Panel] = [
         description="Contention (waits / grabs) of each spinlock class other than caches and descriptors. "
         "Remedies: the table below.",
         queries=Query(
-            "topk(20, ase:spinlock_class_contention:ratio_rate1m"
-            '{$selector,class!~"data_cache|.*_descriptor"})',
+            "topk(20, sum without (spinlock)"
+            f" (ase:spinlock_contention:ratio_rate1m{OTHERS} * ase:spinlock_grabs:rate1m{OTHERS})"
+            f" / sum without (spinlock) (ase:spinlock_grabs:rate1m{OTHERS}))",
             "{{instance}} {{class}}",
         ),
         thresholds=thresholds.CACHES,
         overrides=[by_pattern(".*", custom__axisSoftMax=0.15)],
-    ),
-    TimeSeries(
-        title="Hottest slots (good: even)",
-        description="Contention of single slots: cache partitions, hash buckets. One slot far above the "
-        "others indicates one hot page or object: more partitions will not help, a named cache may. Opt-in: "
-        "collector spinlock_slots.",
-        queries=Query(
-            "topk(5, ase:spinlock_slot_top_contention:ratio_rate1m{$selector})",
-            "{{instance}} {{spinlock}} [{{slot}}]",
-        ),
-        thresholds=thresholds.CACHES,
-        maximum=1,
     ),
     TimeSeries(
         title="Contention and engines (good: contention stays)",
@@ -155,7 +143,7 @@ PANELS: list[Panel] = [
         description="Iterations of the spin loop per committed transaction: the cost of contention "
         "independent of load. Compare it before and after a change.",
         queries=Query(
-            "sum by (instance) (ase:spinlock_class_spins:rate1m{$selector})"
+            "sum by (instance) (ase:spinlock_spins:rate1m{$selector})"
             " / (sum by (instance) (ase:transactions:rate1m{$selector}) > 0)"
         ),
     ),
@@ -226,7 +214,7 @@ PANELS: list[Panel] = [
         "buffers are relinked in the LRU chain at each use: use relaxed LRU.",
         queries=Query(
             "topk(20, sum by (job, instance, cache) "
-            '(label_replace(ase:spinlock_grabs:rate1m{$selector,class="data_cache"},'
+            '(label_replace(rate(ase_spinlock_grabs_total{$selector,class="data_cache"}[$__rate_interval]),'
             ' "cache", "$1", "spinlock", "(.*)"))'
             f" / on (job, instance, cache) ({rate('ase_cache_searches_total')} > 0))",
             BY_CACHE,

@@ -33,7 +33,7 @@ PANELS: list[Panel] = [
     Stat(
         title="Failing collectors (good: 0)",
         description="Collectors that failed in the last scrape: see the exporter's log.",
-        queries=now("sum(ase:collectors_failing:count{$selector}) or 0 * count(ase_up{$selector})"),
+        queries=now("count(ase:collector_failing:info{$selector}) or 0 * count(ase_up{$selector})"),
         thresholds=[(1, "orange")],
         width=5,
     ),
@@ -55,7 +55,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="The slowest collectors",
-        description="Duration of collectors, the ten slowest of the chosen servers.",
+        description="Duration of collectors, the slowest of the chosen servers that take over 0.1 s.",
+        empty="No collector takes over 0.1 s",
         queries=Query("topk(3, ase:collector_top_duration:seconds{$selector})", "{{instance}} {{collector}}"),
     ),
     Row("What the exporter costs the server", across=3),
@@ -142,7 +143,8 @@ PANELS: list[Panel] = [
         description="Targets without a connection or login, and collectors that failed, ten of a server at "
         "most.",
         queries=rows(
-            "ase_exporter_target_error{$selector} == 1 or ase:collector_top_failing:info{$selector}"
+            "ase_exporter_target_error{$selector} == 1"
+            " or topk by (job, instance) (10, ase:collector_failing:info{$selector})"
         ),
         columns=[
             *labels(instance="Server", reason="Error", collector="Collector"),

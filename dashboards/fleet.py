@@ -9,6 +9,8 @@ from dashboards.tables import Column, Table
 # Marks "no data a week ago": outside the range of a ratio. NaN would not do, because VictoriaMetrics drops it.
 NO_WEEK = "-9"
 
+FIRING = 'count by (job, instance) (ALERTS{alertstate="firing",severity!="none",$selector})'
+
 PANELS: list[Panel] = [
     Stat(
         title="Servers up",
@@ -54,7 +56,7 @@ PANELS: list[Panel] = [
     Stat(
         title="Alerts (good: 0)",
         description="Alerts firing now for the chosen servers. Each has a runbook.",
-        queries=now("sum(ase:alerts_firing:count{$selector}) or 0 * count(ase_up{$selector})"),
+        queries=now(f"sum({FIRING}) or 0 * count(ase_up{{$selector}})"),
         thresholds=[(1, "orange")],
         minimum=0,
     ),
@@ -82,11 +84,12 @@ PANELS: list[Panel] = [
                 f" or 0 * max by (job, instance) (ase_up{{$selector}}) + {NO_WEEK}"
             ),
             rows(
-                "(ase:alerts_firing:count{$selector} and on (job, instance) ase_up{$selector})"
+                f"({FIRING} and on (job, instance) ase_up{{$selector}})"
                 " or 0 * max by (job, instance) (ase_up{$selector})"
             ),
             rows(
-                "1000 * max by (job, instance, name) (ase:change_last:timestamp_seconds{$selector})"
+                "1000 * max by (job, instance, name)"
+                " (topk by (job, instance) (1, ase:changes_latest:timestamp_seconds{$selector}))"
                 " or on (job, instance) label_replace(0 * max by (job, instance) (ase_up{$selector}), "
                 '"name", "none found", "", "")'
             ),

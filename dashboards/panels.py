@@ -245,55 +245,6 @@ class Stat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heatmap:
-    """Counts by bucket over time, from cumulative series with the label `le`."""
-
-    title: str
-    description: str
-    queries: Queries
-    unit: str = "percentunit"
-    width: int = COLUMNS
-    height: int = 9
-
-    def json(self) -> Json:
-        # Grafana 9.3 shows "No data" in place of noValue.
-        return panel_json(
-            "heatmap",
-            self.title,
-            _with_reason(self.description, self.queries),
-            self.queries,
-            {
-                "defaults": {
-                    "noValue": reason(self.queries),
-                    "custom": {"scaleDistribution": {"type": "linear"}},
-                },
-                "overrides": [],
-            },
-            {
-                "calculate": False,
-                "cellGap": 1,
-                "color": {
-                    "mode": "scheme",
-                    # The same in both themes: Grafana reverses Turbo in the light one.
-                    "scheme": "Spectral",
-                    "steps": 64,
-                    "exponent": 0.5,
-                    "fill": "blue",
-                    "reverse": False,
-                },
-                "exemplars": {"color": "rgba(255,0,255,0.7)"},
-                "filterValues": {"le": 1e-9},
-                "legend": {"show": True},
-                "rowsFrame": {"layout": "le"},
-                "showValue": "never",
-                # show: up to Grafana 9; mode: since 10.
-                "tooltip": {"show": True, "mode": "single", "yHistogram": False},
-                "yAxis": {"axisPlacement": "left", "unit": self.unit, "reverse": False},
-            },
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
     """A Markdown text."""
 

@@ -3,7 +3,7 @@
 from dashboards import common, thresholds
 from dashboards.contention import HEADLINES
 from dashboards.layout import dashboard
-from dashboards.panels import Heatmap, Panel, Row, TimeSeries, right_axis
+from dashboards.panels import Panel, Row, TimeSeries, right_axis
 from dashboards.queries import Query, rows
 from dashboards.tables import Table, labels
 
@@ -18,17 +18,23 @@ PANELS: list[Panel] = [
     common.SPINNING_CPU,
     common.latest_changes(height=7),
     Row("Engines and threads"),
-    Heatmap(
-        title="Engines by CPU busy (good: one band, below the top)",
-        description="Number of engines by how busy they are. One band at the top with high spinning is "
-        "contention; two separate bands mean that work is spread unevenly.",
-        queries=Query("sum by (le) (ase:engines_busy_bucket:count{$selector})", "{{le}}", format="heatmap"),
+    TimeSeries(
+        title="Engines by CPU busy (good: one band, below 80 %)",
+        description="Number of engines by how busy they are: over 0, 20, 40, 60 or 80 %. All at the top with high "
+        "spinning is contention; two bands apart mean that work is spread unevenly.",
+        queries=Query("sum by (busy) (ase:engines_busy:count{$selector})", "over {{busy}} %"),
+        unit="none",
+        stacked=True,
     ),
     TimeSeries(
         title="Engine time by mode (good: some idle, little system)",
         description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System "
         "time over a third of user time points to the machine: huge pages, network.",
-        queries=Query("avg by (mode) (ase:engine_modes:ratio_rate1m{$selector})", "{{mode}}"),
+        queries=Query(
+            "avg by (mode) (ase:engine_cpu:rate1m{$selector}"
+            " / ignoring (mode) group_left sum without (mode) (ase:engine_cpu:rate1m{$selector}))",
+            "{{mode}}",
+        ),
         maximum=1,
         stacked=True,
     ),
@@ -93,7 +99,7 @@ PANELS: list[Panel] = [
         title="Waiting tasks by event (good: few)",
         description="Average number of waiting tasks by event (seconds waited per second), the ten largest, "
         "without clients and timers. What to do: Waits and sessions.",
-        queries=Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}"),
+        queries=common.TOP_WAITS,
     ),
     TimeSeries(
         title="Blocked processes (good: 0)",

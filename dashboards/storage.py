@@ -18,8 +18,8 @@ PANELS: list[Panel] = [
     Row("Devices"),
     TimeSeries(
         title="Time per I/O of the busiest devices (good: under 30 ms)",
-        description="Time per I/O of the ten devices with most I/Os. If one device is slow, check its path "
-        "or disk; if all are, the storage system.",
+        description="Time per I/O of the three devices of each server with most I/Os. If one device is slow, "
+        "check its path or disk; if all are, the storage system.",
         queries=Query(
             "topk(10, ase:device_top_latency:seconds_rate1m{$selector})", "{{instance}} {{device}}"
         ),
@@ -27,7 +27,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="I/Os of the busiest devices (good: spread evenly)",
-        description="I/Os per second of the ten busiest devices.",
+        description="I/Os per second of the three busiest devices of each server.",
         unit="iops",
         queries=Query("topk(10, ase:device_top_ios:rate1m{$selector})", "{{instance}} {{device}}"),
     ),
@@ -54,7 +54,7 @@ PANELS: list[Panel] = [
         "most a month. A forecast from the last six hours (data) or the last hour.",
         unit="s",
         queries=Query(
-            "bottomk(10, ase:full:seconds_forecast{$selector} < 2592000)",
+            "bottomk(10, ase:full:seconds_forecast{$selector})",
             "{{instance}} {{resource}} {{database}}",
         ),
         thresholds=[(thresholds.PARAMETERS["space"]["forecast_data_seconds"], "orange")],

@@ -71,15 +71,14 @@ PANELS: list[Panel] = [
         title="Waiting tasks by event, the ten largest (good: few)",
         description="Average number of waiting tasks by event (seconds waited per second), without clients "
         "and timers.",
-        queries=Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}"),
+        queries=common.TOP_WAITS,
     ),
     TimeSeries(
         title="Waiting tasks by event class (good: few)",
         description="Average number of waiting tasks by event class, without clients and timers. Waits for "
         "scheduling: too few engines, or engines that spin.",
         queries=Query(
-            "topk(20, ase:wait_class_seconds:rate1m"
-            '{$selector,class!~"waiting for internal system event|waiting for input from the network"})',
+            f"topk(20, sum by (job, instance, class) ({common.WAITS}))",
             "{{instance}} {{class}}",
         ),
     ),

@@ -24,6 +24,9 @@ pytestmark = [pytest.mark.e2e, needs_prometheus]
 
 # Number of servers, and of series that a panel may read for all of them.
 FLEET_SIZE, MAX_SERIES = 50, 1000
+# The series that the rules record of a server with 128 engines.
+RECORDED = f'count({{__name__=~"ase:.*",instance="{LARGEST}"}})', END
+MAX_RECORDED = 100
 # Seconds at which annotations may have data, and those of which a panel draws the series in one picture.
 MOMENTS = range(INTERVAL, END + 1, INTERVAL)
 DRAWN = MOMENTS[-3:]
@@ -72,6 +75,7 @@ def read(dashboard: Json, panel: Json) -> Iterator[Query]:
 
 def asked() -> Iterator[Query]:
     """All that the tests ask."""
+    yield RECORDED
     for dashboard in DASHBOARDS:
         for case in queries(dashboard):
             yield from at(SHOWN, case)
@@ -94,6 +98,11 @@ def test_every_panel_has_data_or_an_explanation(found: Results, dashboard: Json)
     missing, filled = unexplained(dashboard, lambda case: any(found[query] for query in at(SHOWN, case)))
     assert missing == []
     assert not filled & EMPTY, "these have data: remove them from the list"
+
+
+def test_the_rules_record_few_series_of_a_large_server(found: Results) -> None:
+    (count,) = found[RECORDED]
+    assert count.value <= MAX_RECORDED
 
 
 @every_dashboard

@@ -26,7 +26,7 @@ def test_a_description_that_names_its_sources_is_left_alone() -> None:
     ("expr", "words"),
     [
         (
-            "ase:spinlock_top_spins:rate1m{$selector}",
+            "ase:spinlock_spins:rate1m{$selector}",
             ["spinlocks is off", "mon_role", "`enable spinlock monitoring`"],
         ),
         ("ase_resource_used{$selector}", ["resource_usage is off", "sa_role"]),

@@ -124,6 +124,6 @@ def test_victoriametrics_has_the_change_marks(store: Store, dashboard: Json) -> 
 
 def test_a_server_without_history_or_changes_keeps_its_row(store: Store) -> None:
     """VictoriaMetrics drops NaN, so a missing value must be a number."""
-    for metric in ("offset 1w", "ase:change_last"):
+    for metric in ("offset 1w", "topk by (job, instance) (1, ase:changes"):
         (case,) = (case for case in queries(FLEET) if metric in case.expr)
         assert {series["metric"]["instance"] for series in store.result(case, END)} == SERVERS.keys(), case

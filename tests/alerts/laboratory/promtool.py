@@ -17,8 +17,7 @@ from tests.paths import REPOSITORY
 from ase_exporter.rules.intervals import adapted
 
 SHIPPED = REPOSITORY / "alerts" / "rules"
-# Dashboards have no alerts. Days are long, and have no series of the rest.
-LEFT_OUT = {"dashboards"}
+# Days are long, and have no series of these.
 LEFT_OUT_OF_DAYS = {"caches", "changes", "devices", "host", "spinlocks"}
 ASKED_EVERY = {"hours": 30, "days": 60, "minute": 60, "five minutes": 60}
 # How many time lines run together at most, and how many seconds of them; longer ones run alone. Few large batches cost
@@ -82,7 +81,7 @@ def _evaluated(lines: Sequence[TimeLine], rules: Path) -> Iterator[tuple[str, Fi
 
 def _rule_files(rules: Path, family: str, directory: Path) -> Iterator[Path]:
     """Write the rules for a family into a directory."""
-    left_out = LEFT_OUT | (LEFT_OUT_OF_DAYS if family == "days" else set())
+    left_out = LEFT_OUT_OF_DAYS if family == "days" else set()
     for path in sorted(rules.glob("*.yaml")):
         if path.name.partition(".")[0] not in left_out:
             text = path.read_text()
