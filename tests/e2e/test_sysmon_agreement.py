@@ -84,6 +84,7 @@ def look_both_ways(server: Simulated, runs: Sequence[int]) -> Iterator[Window]:
 
 
 @pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.slow
 def test_both_ways_agree_about_runs_that_differ(runs: Sequence[int]) -> None:
     with run("16.0 SP04", "memscale", speed=0.0) as server:
 

@@ -3,6 +3,7 @@
 import re
 
 import pyodbc
+import pytest
 from tests.exporter.top.watching import HOST, Watched, watched
 
 from ase_exporter.advise.advice import Advice, advise
@@ -34,6 +35,7 @@ def follow(server: Watched, statements: tuple[str, ...]) -> None:
             session.execute(statement)
 
 
+@pytest.mark.slow
 def test_step_by_step_the_advice_takes_the_server_where_the_case_study_took_it() -> None:
     followed: list[list[str]] = []
     with watched("vldb", selection=ADVICE, budget=None) as server:

@@ -85,6 +85,7 @@ def test_any_damaged_byte_costs_no_more_than_the_history(state: Path, seed: int)
     work_with(state)
 
 
+@pytest.mark.slow
 def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting(tmp_path: Path) -> None:
     state = tmp_path / "state"
     full: Callable[[], None] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 1 << 30))  # noqa: E731

@@ -17,7 +17,7 @@ from ase_exporter.readings import live
 
 COLLECTORS = load_catalogue()[0].collectors
 # So many states at least, and until each finding was not known in one of them; and what else might have been read.
-STATES, MAX_STATES, OTHERS = 10, 1000, 4
+STATES, MAX_STATES, OTHERS = 4, 1000, 4
 
 
 def collectors_of(finding: FindingDefinition) -> set[str]:

@@ -79,6 +79,7 @@ def test_no_series_that_an_alert_or_the_diagnosis_reads_is_cut(result: ScrapeRes
         assert databases <= {labels[place] for labels, _ in family.samples}, name
 
 
+@pytest.mark.slow
 def test_check_counts_the_series_of_a_scrape(server: Simulated, result: ScrapeResult) -> None:
     report = server.check().report()
     read = series(chain.from_iterable(result.collected.values()))

@@ -176,6 +176,7 @@ async def test_a_click_chooses_a_table_and_sorts_by_a_column(screen: Screen) -> 
     assert "Searches/s▼" in screen.text and screen.below("Cache")[1].startswith(by_searches[0].name)
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_table_below_changes_nothing() -> None:
     async with started(size=(200, 60)) as screen:
         await screen.show(recorded("storm", "lock storm")[-1])
