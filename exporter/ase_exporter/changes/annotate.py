@@ -1,13 +1,9 @@
 """Annotations from the command line, sent to an exporter, which posts them to Grafana."""
 
-import signal
 import ssl
-import subprocess
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import httpx2
@@ -19,7 +15,6 @@ from ase_exporter.untrusted.answers import ask, no_answer
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.redaction import remember, without_credentials
 
-Warn = Callable[[str], None]
 TIMEOUT = 10.0
 # Bytes: far more than the longest history takes.
 MAX_ANSWER = 64 << 20
@@ -98,60 +93,3 @@ class ExporterClient:
             raise UserError(f"--password-file: {self.password_file}: {error.strerror}") from error
         remember(password)
         return password
-
-
-def run_annotated(
-    client: Callable[[], ExporterClient], change: Change, command: Sequence[str], warn: Warn
-) -> int:
-    """Run a command between start and finish of a region; returns the exit code that a shell would return.
-
-    client: raises UserError where none can be made. The command also runs if the annotation cannot be sent; that is
-    only a warning.
-    """
-    started = _send(lambda: client().annotate(change), warn)
-    code, failed = _run(command)
-    end = time.time()
-    if not started and not _send(lambda: client().annotate(change), warn):
-        return code
-    _send(lambda: client().finish(change.id, end, failed), warn)
-    return code
-
-
-def _send(step: Callable[[], None], warn: Warn) -> bool:
-    try:
-        step()
-    except UserError as error:
-        warn(f"not annotated: {error}")
-        return False
-    return True
-
-
-def _run(command: Sequence[str]) -> tuple[int, str]:
-    """The exit code that a shell would return, and '' or how the command failed."""
-    process: subprocess.Popen[bytes] | None = None
-
-    def forward(number: int, _: FrameType | None) -> None:
-        if process is not None:
-            process.send_signal(number)
-
-    def ignore(*_: object) -> None:
-        """The terminal sends Ctrl-C to the command as well."""
-
-    previous = {
-        signal.SIGINT: signal.signal(signal.SIGINT, ignore),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, forward),
-        signal.SIGHUP: signal.signal(signal.SIGHUP, forward),
-    }
-    try:
-        process = subprocess.Popen(command)
-        code = process.wait()
-    except FileNotFoundError:
-        return 127, "command not found"
-    except OSError as error:
-        return 126, error.strerror or "cannot be run"
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    if code < 0:
-        return 128 - code, f"signal {-code}"
-    return code, f"exit code {code}" if code else ""

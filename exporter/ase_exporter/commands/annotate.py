@@ -1,12 +1,8 @@
-"""`ase-exporter annotate`: an annotation, or a region around a command, on every graph."""
+"""`ase-exporter annotate`: an annotation, or a region of time, on every graph."""
 
 import getpass
-import sys
 import time
-from functools import cache
 from pathlib import Path
-
-import typer
 
 from ase_exporter.changes.change import annotation
 from ase_exporter.commands.options import source_url
@@ -15,7 +11,6 @@ from ase_exporter.errors import UserError
 
 def annotate(
     words: list[str] | None = None,
-    run: str | None = None,
     tag: list[str] | None = None,
     target: str = "",
     start: bool = False,
@@ -28,35 +23,27 @@ def annotate(
     config_file: Path | None = None,
 ) -> None:
     # httpx2 is loaded only when it is needed: it would delay the start of every command.
-    from ase_exporter.changes.annotate import ExporterClient, run_annotated
+    from ase_exporter.changes.annotate import ExporterClient
     from ase_exporter.changes.journal import MAINTENANCE
 
-    @cache
-    def client() -> ExporterClient:
-        return ExporterClient(source_url("exporter", url, config_file), exporter_user, password_file, ca_file)
-
     texts, tags = words or [], tag or []
-    text = run if run is not None else " ".join(texts)
+    text = " ".join(texts)
     conflicts = {
-        "--finish takes no text, no --run and no --start": finish and (text or start),
+        "--finish takes no text and no --start": finish and (text or start),
         "--failed: expected --finish ID with it": failed and not finish,
-        "expected either --run or --start": start and run is not None,
-        "--run: expected a command after --": run is not None and not texts,
-        "expected one TEXT; put it in quotes": run is None and not finish and len(texts) != 1,
+        "expected one TEXT; put it in quotes": not finish and len(texts) != 1,
         "expected a text that is not blank": not finish and not text.strip(),
-        f"--tag {MAINTENANCE}: expected --start or --run, so that it has an end": MAINTENANCE in tags
-        and not (start or run),
+        f"--tag {MAINTENANCE}: expected --start, so that it has an end": MAINTENANCE in tags and not start,
     }
     for problem, found in conflicts.items():
         if found:
             raise UserError(f"annotate: {problem}")
+    client = ExporterClient(source_url("exporter", url, config_file), exporter_user, password_file, ca_file)
     if finish:
-        client().finish(finish, time.time(), failed)
+        client.finish(finish, time.time(), failed)
         return
     change = annotation(text.strip(), time.time(), target=target, who=_user_name(), tags=tuple(tags))
-    if run is not None:
-        raise typer.Exit(run_annotated(client, change, texts, _warn))
-    client().annotate(change)
+    client.annotate(change)
     print(change.id if start else "Annotation posted.")
 
 
@@ -65,7 +52,3 @@ def _user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
-
-
-def _warn(text: str) -> None:
-    print(f"ase-exporter: {text}", file=sys.stderr)

@@ -87,8 +87,7 @@ def refuse_credentials(arguments: Sequence[str]) -> None:
 
 def refuse_password(arguments: Sequence[str]) -> None:
     """Raises UserError if a command line has a password, as `isql -P` takes it: `ps` would show it to everybody."""
-    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    for word, following in zip_longest(own, own[1:], fillvalue="-"):
+    for word, following in zip_longest(arguments, arguments[1:], fillvalue="-"):
         if word.startswith("-P") and (word != "-P" or not following.startswith("-")):
             raise UserError(
                 "-P takes no password, because `ps` would show it: expected -P alone, which asks for it,"
