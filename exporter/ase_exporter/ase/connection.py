@@ -90,10 +90,12 @@ class Connection:
         deadline: float,
         program: str = PROGRAM,
         allow: Permission = lambda _: LOGIN_ATTEMPTS,
+        note: Callable[[str], None] = lambda _: None,
         watchdog: Watchdog = SYSTEM_WATCHDOG,
     ) -> Self:
         """Log in, at the first of the host's addresses that takes part in a login.
 
+        note: called with each address that may have refused the password, and with the one that accepted it.
         Raises DatabaseError, at the latest at the deadline (whole seconds, at least one).
         """
         for name in _OVERRIDES:
@@ -108,15 +110,20 @@ class Connection:
             # The addresses that have not been tried share the time; FreeTDS needs a whole second.
             until = min(deadline, now() + max((deadline - now()) / left, 1.1)) if left > 1 else deadline
             try:
-                return log_in((address, endpoint.port), until)
+                connection = log_in((address, endpoint.port), until)
             except DatabaseError as error:
                 raised = error
+            else:
+                note(address)
+                return connection
             if sent and raised.may_be_refused and failure.unanswered:
                 failure.unanswered.close()
             if not sent or raised.may_be_refused:
                 failure = raised
             # Each of them may count against the account.
-            sent += raised.may_be_refused
+            if raised.may_be_refused:
+                note(address)
+                sent += 1
             if raised.kind not in _TRY_NEXT_ADDRESS or sent >= allowed:
                 break
         failure.attempts = sent

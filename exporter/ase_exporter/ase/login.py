@@ -109,6 +109,7 @@ class Login(Generic[Opened]):
         remember(password)
         self._end_unanswered()
         attempt: Attempt | None = None
+        reached: list[str] = []
 
         def ask(addresses: Sequence[str]) -> int:
             nonlocal attempt
@@ -120,7 +121,13 @@ class Login(Generic[Opened]):
         sent = 1
         try:
             connection = self._open_connection(
-                self._endpoint, user, password, deadline=deadline, program=self._program, allow=ask
+                self._endpoint,
+                user,
+                password,
+                deadline=deadline,
+                program=self._program,
+                allow=ask,
+                note=reached.append,
             )
             outcome = "accepted"
         except DatabaseError as error:
@@ -136,6 +143,8 @@ class Login(Generic[Opened]):
             raise
         finally:
             if attempt:
+                if reached:
+                    attempt.concerned = self._accounts(reached[-1:] if outcome == "accepted" else reached)
                 self._report(attempt, password, outcome, sent)
         self._accepted = password
         return connection
@@ -154,13 +163,15 @@ class Login(Generic[Opened]):
 
     def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> Attempt:
         """An attempt at these addresses of the host. Raises DatabaseError if it is not allowed."""
-        user, port = self._auth.user, self._endpoint.port
-        accounts = frozenset(Account.of(name, port, user) for name in (self._endpoint.host, *addresses))
         try:
-            return self._ledger.begin(accounts, password, deadline)
+            return self._ledger.begin(self._accounts(addresses), password, deadline)
         except NotAllowedError as error:
             kind: Kind = "deadline" if error.is_busy else "login_suspended"
-            raise DatabaseError(kind, f"login {user} {error}") from None
+            raise DatabaseError(kind, f"login {self._auth.user} {error}") from None
+
+    def _accounts(self, addresses: Sequence[str]) -> frozenset[Account]:
+        user, port = self._auth.user, self._endpoint.port
+        return frozenset(Account.of(name, port, user) for name in (self._endpoint.host, *addresses))
 
     def _report(self, attempt: Attempt, password: str, outcome: Outcome, sent: int = 1) -> None:
         directory = password == self._accepted_by_directory

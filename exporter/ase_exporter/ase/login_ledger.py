@@ -66,14 +66,16 @@ def _fingerprint(password: str, salt: str) -> str:
 class Attempt:
     """An attempt that is allowed; its outcome must be reported.
 
-    accepted: the server took the password before. allowed: how often it may be sent, to one address after the other.
-    is_alone: no other one may begin of which an earlier outcome is not known either. After a crash all targets that
-    were logging in are tried again one by one: if one of them crashes the driver, the next crash counts against none
-    of the others.
+    concerned: the accounts that its outcome is of; None for all of them. An address of the same name may be another
+    server, of which nothing is known then. accepted: the server took the password before. allowed: how often it may
+    be sent, to one address after the other. is_alone: no other one may begin of which an earlier outcome is not known
+    either. After a crash all targets that were logging in are tried again one by one: if one of them crashes the
+    driver, the next crash counts against none of the others.
     """
 
     accounts: frozenset[Account]
     fingerprint: str
+    concerned: frozenset[Account] | None = None
     accepted: bool = False
     allowed: int = LOGIN_ATTEMPTS
     is_alone: bool = False
@@ -153,6 +155,10 @@ class LoginLedger:
                 known = content.setdefault(account.key, Known())
                 tried = known.passwords.pop(attempt.fingerprint, None) or Tried()
                 tried.trying = False
+                if attempt.concerned is not None and account not in attempt.concerned:
+                    if tried.refused:
+                        known.passwords[attempt.fingerprint] = tried
+                    continue
                 self._pauses.pop((account, attempt.fingerprint), None)
                 if outcome == "accepted":
                     known.accepted = now
@@ -236,7 +242,7 @@ class LoginLedger:
 
     def _note_accepted(self, attempt: Attempt, outcome: Outcome) -> None:
         before = dict(self._accepted)
-        for account in attempt.accounts:
+        for account in attempt.concerned or attempt.accounts:
             if outcome == "accepted":
                 self._accepted[account] = attempt.fingerprint
                 self._directory_retries.pop((account.user, attempt.fingerprint), None)

@@ -1,8 +1,9 @@
 """Logins that are not answered: how long one is waited for, and whether it counts; what the log says of others."""
 
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ase_exporter.ase.connection import Endpoint
 from ase_exporter.ase.database_error import DatabaseError, Kind
 from ase_exporter.ase.login import Login, Permission, UnansweredLogin
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS, LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth
 
@@ -90,3 +92,29 @@ def test_a_server_that_repeats_the_password_does_not_get_it_into_our_log(kind: K
     assert str(caught.value) == "Msg 4002: login failed for monitor with <password>"
     assert (caught.value.kind, caught.value.number) == (kind, 4002)
     assert caught.value.__cause__ is None
+
+
+def test_an_address_that_accepts_a_password_vouches_for_no_other_of_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who answers for a name can give it the address of another server, on which the login gets locked."""
+    monkeypatch.setattr(TIMING, "login_pause", 0.0)
+    ledger, sent = LoginLedger(), Counter[str]()
+
+    def open_at(first: str, *addresses: str) -> None:
+        def opened(*_: object, allow: Permission, note: Callable[[str], None], **__: object) -> object:
+            allow((first, *addresses))
+            note(first)
+            sent[first] += 1
+            if first == "192.0.2.1":
+                return object()
+            raise DatabaseError("login_failed", "refused", 4002)
+
+        auth = Auth(user="monitor", password="planted")
+        with suppress(DatabaseError):
+            Login(Endpoint("theirs.example", 5000), auth, opened, ledger=ledger).open(1e9)
+
+    for _ in range(LOGIN_ATTEMPTS + 1):
+        open_at("192.0.2.2")
+        open_at("192.0.2.1", "192.0.2.2")
+    assert sent["192.0.2.2"] == LOGIN_ATTEMPTS

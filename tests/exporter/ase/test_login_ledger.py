@@ -256,6 +256,8 @@ SERVERS = (
     ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1"),
     ("127.0.0.1", "::1", "127.0.0.2", "0:0:0:0:0:0:0:1"),
 )
+# The number of a name that has the addresses of all of them.
+OF_ALL = 4
 USERS = ("monitor", "Monitor", "monitor  ")
 # What is reported of an attempt that the server has refused; it has accepted the others. A password that was accepted
 # before is refused in a form that can be recognised, or dropped once it is acknowledged: damaged answers alone suspend
@@ -274,7 +276,7 @@ PROCESSES, PASSWORDS = st.integers(0, 2), st.sampled_from((0, 1, 1, 2))
 ASK = (
     PROCESSES,
     st.integers(0, len(SERVERS) - 1),
-    st.integers(0, 3),
+    st.integers(0, OF_ALL),
     st.sampled_from(USERS),
     PASSWORDS,
 )
@@ -317,13 +319,17 @@ class History:
         return self.processes[number]
 
     def ask(self, process: int, server: int, name: int, user: str, password: int) -> None:
-        spelling = SERVERS[server][name % len(SERVERS[server])]
-        names = (f"name{process}{name}.example", spelling)
-        accounts = frozenset(Account.of(each, 5000, user) for each in names)
+        own = f"name{process}{name}.example"
+        here = {own, SERVERS[server][name % len(SERVERS[server])]}
+        all_of_it = here.union(*SERVERS) if name == OF_ALL else here
+        accounts, concerned = (
+            frozenset(Account.of(each, 5000, user) for each in names) for names in (all_of_it, here)
+        )
         if process not in self.under_way:
             number = self.right - password
             with suppress(NotAllowedError):
                 attempt = self.process(process).begin(f"password {number}", accounts)
+                attempt.concerned = concerned
                 self.under_way[process] = attempt, server, number
 
     def end(self, process: int, form: int) -> None:
@@ -384,8 +390,8 @@ class History:
             process.ledger.close()
 
 
-def right(process: int, name: int = 0) -> tuple[Any, ...]:
-    return ("log_in", process, 0, name, "monitor", 0, 0)
+def right(process: int, name: int = 0, server: int = 0) -> tuple[Any, ...]:
+    return ("log_in", process, server, name, "monitor", 0, 0)
 
 
 def old(process: int, form: int, name: int = 0) -> tuple[Any, ...]:
@@ -400,6 +406,8 @@ KNOWN = (
     # Refused by one name, and then in no form that can be recognised by another one.
     [right(1, 1), CHANGED, old(0, 0), old(1, 4, 1), old(0, 0)],
     [CHANGED, old(0, 4), *CLOSED, old(0, 4), *CLOSED, old(0, 4)],
+    # Another address of a name accepts what this server refuses.
+    [old(0, 0), right(1, OF_ALL, 1), ("log_in", 0, 0, 1, "monitor", 2, 0), old(0, 0, 2)],
     # Refused twice, and a process died with another password in between.
     [old(0, 0), ("ask", 0, 0, 0, "monitor", 2), ("die", 0), old(0, 0)],
 )

@@ -48,6 +48,7 @@ class Scripted:
         deadline: float,
         program: str,
         allow: Permission,
+        note: object = None,
     ) -> "Scripted":
         allow(())
         self.logins.append((user, password, program))
