@@ -4,6 +4,8 @@ set -eu
 getent group ase-exporter >/dev/null || groupadd --system ase-exporter
 getent passwd ase-exporter >/dev/null || useradd --system --gid ase-exporter --no-create-home \
     --home-dir /var/lib/ase-exporter --shell /usr/sbin/nologin ase-exporter
+# Before the service makes it, so that commands of its user count refused logins there from the start.
+install -d -o ase-exporter -g ase-exporter -m 0750 /var/lib/ase-exporter
 chgrp ase-exporter /etc/ase-exporter/exporter.yaml
 chmod 0640 /etc/ase-exporter/exporter.yaml
 

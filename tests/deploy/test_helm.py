@@ -168,6 +168,8 @@ def test_what_the_command_line_names_is_mounted() -> None:
     assert mounts[str(Path(options["--web.config.file"]).parent)] == "web"
     # A directory of the exporter's own in the volume, which others may write.
     assert mounts[str(Path(options["--state-dir"]).parent)] == "state"
+    # What is executed in the container counts refused logins in the same place.
+    assert container["env"] == [{"name": "STATE_DIRECTORY", "value": options["--state-dir"]}]
     assert set(mounts.values()) == {volume["name"] for volume in spec["volumes"]}
 
 

@@ -104,7 +104,14 @@ class LoginFile:
     def __init__(self, directories: Iterable[Path] = (), clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._file = next((file for directory in directories if (file := _opened(directory))), None)
+        wanted = tuple(directories)
+        self._file = next((file for directory in wanted if (file := _opened(directory))), None)
+        if wanted and not self._file:
+            log.warning(
+                "%s cannot be kept in %s: refused logins are counted by this process alone, not with other commands",
+                FILE,
+                " or ".join(map(str, wanted)),
+            )
         # What the file has, unless another process has changed it.
         self._content = _Content()
         self._written = b""

@@ -88,3 +88,16 @@ def test_everything_of_a_user_shares_a_directory(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert shared_directories(environment) == (Path(expected),)
+
+
+def test_a_process_that_counts_alone_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A command whose user has no home, or a container whose state directory others may write."""
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir(mode=0o777)
+    open_to_all.chmod(0o777)
+    LoginFile([Path("/proc/none"), open_to_all])
+    assert f"/proc/none or {open_to_all}: refused logins are counted by this process alone" in caplog.text
+    caplog.clear()
+    LoginFile([open_to_all, tmp_path])
+    LoginFile()
+    assert not caplog.text
