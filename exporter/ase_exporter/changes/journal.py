@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ase_exporter.changes.change import ANNOTATION, HOST, Change, from_differences
 from ase_exporter.changes.host_snapshot import HostWatcher
-from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, compare, decode, encode, merge
+from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, bounded, compare, decode, encode, merge
 from ase_exporter.changes.store import ChangeFilter, Store, StoreError, open_store
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config.changes import ChangesConfig
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 # Maximum number of changes of one target in the metrics.
 MAX_RECENT = 50
+# Of one kind and snapshot: more than whoever administers a server changes in an interval.
+MAX_OF_KIND = 500
 # An annotation with this tag announces maintenance until it is finished, for MAX_MAINTENANCE seconds at most: one
 # that is never finished must not mute alerts for ever.
 MAINTENANCE = "maintenance"
@@ -256,7 +258,11 @@ class Journal:
         self._last_snapshots[target] = (snapshot.at, encode(merged))
         if not old:
             return []
-        return from_differences(target, compare(old, new), snapshot, not_before)
+        differences = compare(old, new)
+        kept = bounded(differences, MAX_OF_KIND)
+        if lost := len(differences) - len(kept):
+            log.warning("%s: %d changes of one snapshot are left out", target or HOST, lost)
+        return from_differences(target, kept, snapshot, not_before)
 
     def _not_before(self, target: str, snapshot: ConfigSnapshot, seen_at: float) -> float:
         """The time of the last snapshot by the clock of this one, which may have been set in between."""

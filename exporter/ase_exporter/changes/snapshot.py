@@ -1,7 +1,8 @@
 """Configuration snapshots of a server or a host, and the differences between two of them. Pure, no I/O."""
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -131,7 +132,19 @@ def compare(old: Parts, new: Parts) -> list[Difference]:
                 differences += _attributes(key, after.kind, name, was, now)
             elif after.kind in _CREATED_KINDS:
                 differences.append(Difference(after.kind, name, _summary(was), _summary(now), key))
-    return [difference for difference in differences if not _follows_from(difference, differences)]
+    following = _following(differences)
+    return [each for each in differences if each.kind not in following]
+
+
+def bounded(differences: Iterable[Difference], most: int) -> list[Difference]:
+    """The first differences of each kind: a server that renames everything each time must not flood the history."""
+    found = Counter[str]()
+    kept = []
+    for each in differences:
+        found[each.kind] += 1
+        if found[each.kind] <= most:
+            kept.append(each)
+    return kept
 
 
 def shorten(text: str, length: int = MAX_VALUE) -> str:
@@ -140,16 +153,18 @@ def shorten(text: str, length: int = MAX_VALUE) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def _follows_from(difference: Difference, differences: Sequence[Difference]) -> bool:
-    """Whether the difference follows from another one, and is left out.
+def _following(differences: Iterable[Difference]) -> set[str]:
+    """The kinds of differences that follow from others, and are left out.
 
     A restart clears the counters. An engine of the threaded kernel is a thread of a pool, and comes with its size.
     """
-    if difference.kind == "counters_cleared":
-        return any(other.kind == "restart" for other in differences)
-    return difference.kind == "engine" and any(
-        other.kind == "thread_pool" and other.name.endswith(": size") for other in differences
-    )
+    following = set()
+    for each in differences:
+        if each.kind == "restart":
+            following.add("counters_cleared")
+        elif each.kind == "thread_pool" and each.name.endswith(": size"):
+            following.add("engine")
+    return following
 
 
 def _attributes(

@@ -59,6 +59,13 @@ class StoreError(AseExporterError):
     """The state directory cannot be read or written at the moment; the message says why."""
 
 
+# A server that changes all the time, or a caller who annotates, takes nothing of the others away.
+_DELETE_BEYOND = """
+DELETE FROM changes WHERE seq IN (
+  SELECT seq FROM (SELECT seq, row_number() OVER (PARTITION BY target, kind ORDER BY seq DESC) AS place FROM changes)
+  ORDER BY place, seq DESC LIMIT -1 OFFSET ?)"""
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
     """Which changes to list; None and '' match all. since, until: Unix times. text: a substring of any text field."""
@@ -159,12 +166,11 @@ class Store:
         return [change for row in rows if (change := _change(row))]
 
     def prune(self, before: float, max_changes: int) -> None:
-        """Delete changes before a time and beyond a number."""
+        """Delete changes before a time and beyond a number: of the targets and kinds that have most, the oldest."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM changes WHERE at < ?", (before,))
-            beyond = "SELECT seq FROM changes ORDER BY seq DESC LIMIT 1 OFFSET ?"
-            db.execute(f"DELETE FROM changes WHERE seq <= ({beyond})", (max_changes,))
+            db.execute(_DELETE_BEYOND, (max_changes,))
 
         self._run(write)
 

@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +82,9 @@ class Incidents:
         snapshot: Snapshot,
         content: Mapping[str, Any],
     ) -> str:
-        """Write one, and forget the oldest beyond the limit; returns its id. Raises OSError.
+        """Write one, and forget the oldest of the targets that have most, beyond the limit; returns its id.
+
+        Raises OSError.
 
         finding: its first word. content: what is known besides, such as `account` (seconds per second by part, as
         recorded), `next` (steps that the diagnosis advises) and `later` (active sessions after the time over which
@@ -100,7 +104,7 @@ class Incidents:
             raise OSError(f"an incident of {len(data)} bytes")
         self._folder.mkdir(mode=0o700, exist_ok=True)
         write_bytes(self._folder / f"{name}.json", data)
-        for old in self._files()[self._most :]:
+        for old in self._superfluous():
             old.unlink(missing_ok=True)
         return name
 
@@ -118,6 +122,18 @@ class Incidents:
         if not _NAME.fullmatch(path.name) or path not in self._files():
             raise UserError("no such incident is kept; /incidents lists them")
         return self._read(path)
+
+    def _superfluous(self) -> list[Path]:
+        """Files beyond the limit: a server that is always in trouble takes nothing of the others away."""
+        places = Counter[str]()
+        order = []
+        for path in self._files():
+            target = path.stem.partition("-")[2]
+            order.append((places[target], path))
+            places[target] += 1
+        # By place; within one, the newest first.
+        order.sort(key=itemgetter(0))
+        return [path for _, path in order[self._most :]]
 
     def _files(self) -> list[Path]:
         found = self._folder.glob("*.json") if self._folder.is_dir() else ()

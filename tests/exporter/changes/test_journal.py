@@ -11,9 +11,9 @@ from tests.exporter.changes.option_snapshots import snapshot_of
 from tests.programs import eventually_here
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
-from ase_exporter.changes.journal import MAX_RECENT, Journal
+from ase_exporter.changes.journal import MAX_OF_KIND, MAX_RECENT, Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
-from ase_exporter.changes.snapshot import Event
+from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Setting, encode
 from ase_exporter.changes.store import ChangeFilter, Store, StoreError
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.metrics.exposition import render_text
@@ -61,6 +61,23 @@ async def test_the_first_snapshot_is_a_baseline_and_the_next_shows_a_change() ->
         )
         assert 'ase_changes_total{kind="option"} 1.0' in text
         assert len(await journal.find(ChangeFilter())) == 1
+
+
+async def test_a_snapshot_that_renames_everything_is_bounded_by_kind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def renamed(number: int) -> ConfigSnapshot:
+        databases = {f"db{number}_{each}": {"": Setting("online")} for each in range(MAX_OF_KIND)}
+        options = {"number of locks": {"": Setting(str(number))}}
+        parts = {"database": Part("database", "s", databases), "option": Part("option", "s", options)}
+        return ConfigSnapshot(time.time(), encode(parts))
+
+    async with started() as journal:
+        for number in range(2):
+            journal.on_snapshot("PROD", renamed(number))
+            await settled(journal)
+        assert journal.totals("PROD") == {"database": MAX_OF_KIND, "option": 1}
+    assert f"PROD: {MAX_OF_KIND} changes of one snapshot are left out" in caplog.text
 
 
 async def test_an_unchanged_snapshot_moves_not_before(tmp_path: Path) -> None:

@@ -181,6 +181,17 @@ async def test_a_queue_is_bounded_and_gives_up_the_oldest(
     assert grafana.texts() == ["2", "3", "4"]
 
 
+async def test_a_server_that_fills_the_queue_loses_its_own_annotations(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grafana_module, "QUEUE_LIMIT", 3)
+    async with posting(settings) as poster:
+        for target, text in ("PROD", "mine"), *(("FLOOD", str(number)) for number in range(5)):
+            poster.add(replace(annotation(text), target=target))
+        await eventually(lambda: not poster.queued)
+    assert grafana.texts() == ["mine", "3", "4"]
+
+
 async def test_a_region_is_its_beginning_and_when_it_ends_a_second_annotation(
     settings: GrafanaConfig, grafana: GrafanaStandIn, tmp_path: Path
 ) -> None:

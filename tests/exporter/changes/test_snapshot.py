@@ -49,6 +49,26 @@ def test_changes_between_two_snapshots(name: str) -> None:
     assert compare(before, after) == [Difference(*change) for change in case["changes"]]
 
 
+def test_a_comparison_takes_time_in_proportion_to_what_has_changed() -> None:
+    """It runs where the scrapes of all targets are answered."""
+
+    compared = 0
+
+    class Kind(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [{f"{word} {number}": {"": Setting("")} for number in range(300)} for word in ("old", "new")]
+    old, new = ({"engine": Part(Kind("engine"), "s", each)} for each in names)
+    assert len(compare(old, new)) == 600
+    assert compared < 10 * 600
+
+
 def test_what_could_not_be_read_for_a_while_is_compared_with_what_was_known() -> None:
     known = snapshot_of(option={"a": {"": ["1"]}}, cache={"orders": {"size": ["1 MB"]}})
     merged = merge(known, snapshot_of(option={"a": {"": ["1"]}}))

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,23 @@ def test_history_is_bounded_by_age_and_by_number() -> None:
     store.prune(before=NOW - 500, max_changes=5)
     assert {found.name for found in store.find(ChangeFilter())} == {"5", "6", "7", "8", "9"}
     assert store.totals() == {("PROD", "option"): 11}
+
+
+def test_a_server_that_changes_all_the_time_costs_the_others_no_history() -> None:
+    store = open_store(None)
+    store.record("PROD", NOW, b"", [change(name) for name in ("first", "second")])
+    flood = [replace(change(str(number)), target="FLOOD") for number in range(20)]
+    store.record("FLOOD", NOW, b"", flood)
+    store.add(Change(new_id(), "FLOOD", ANNOTATION, "ALTER", "", "", NOW, source="user"))
+    store.prune(before=0.0, max_changes=6)
+    assert {found.name for found in store.find(ChangeFilter())} == {
+        "first",
+        "second",
+        "ALTER",
+        "17",
+        "18",
+        "19",
+    }
 
 
 def test_a_region_ends_once() -> None:

@@ -35,6 +35,13 @@ def test_the_newest_are_kept_and_no_text_is(tmp_path: Path) -> None:
     assert (tmp_path / FOLDER).stat().st_mode & 0o077 == 0
 
 
+def test_a_server_that_is_always_in_trouble_costs_the_others_no_incident(tmp_path: Path) -> None:
+    kept = Incidents(tmp_path, 3)
+    first = kept.keep("A-B", "BLOCKED", SNAPSHOT, {})
+    names = [kept.keep("A", "BLOCKED", at(number), {}) for number in range(1, 6)]
+    assert [each.id for each in kept.all()] == [names[4], names[3], first]
+
+
 @pytest.mark.parametrize("name", ["../secret", "20260101T000000Z-A", "", "x.json"])
 def test_other_files_are_not_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.json").write_text("{}")
