@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 # Callers who ask for the same thing share one scrape. Too many different ones would delay all others.
 MAX_IN_FLIGHT = 16
+# Of a caller's time that a scrape must have left to be shared.
+MIN_SHARE = 0.25
 
 
 Judge = Callable[[ScrapeResult], None]
@@ -43,6 +45,12 @@ class Answer:
     body: bytes
     summary: ScrapeSummary
     sessions: Snapshot | None = None
+
+
+def _has_time(result: ScrapeResult, deadline: float) -> bool:
+    """Whether a scrape under way may be shared until a deadline: one that somebody cut short serves no others."""
+    now = time.monotonic()
+    return result.deadline > now and result.deadline - now >= (deadline - now) * MIN_SHARE
 
 
 @dataclass(slots=True, eq=False)
@@ -114,13 +122,13 @@ class Targets:
 
         families: what the caller knows of the target, to be rendered with the rest. What has been found by the deadline
         is answered TIMING.late_after later. Raises KeyError for an unknown target, BusyError if MAX_IN_FLIGHT different
-        scrapes of it are in flight.
+        scrapes of it are in flight. A scrape that has much less time left than the caller is not joined.
         """
         target = self._targets[name]
         if pause := call_record.pause(name):
             return self._failed(target, request, "paused", pause)
         running = target.in_flight.get(request)
-        if running is None or running.result.deadline <= time.monotonic():
+        if running is None or not _has_time(running.result, deadline):
             try:
                 running = self._begin(target, request, deadline, families)
             except RuntimeError:

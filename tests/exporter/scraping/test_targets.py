@@ -207,6 +207,20 @@ async def test_a_scrape_past_its_deadline_is_not_joined(server: Simulated, steer
         assert b"ase_up 1.0" in (await scrape(targets)).body
 
 
+async def test_a_scrape_that_a_caller_cut_short_serves_no_other(
+    server: Simulated, steered: type[Steered]
+) -> None:
+    """Whoever asks with a timeout of milliseconds must not make a server look down to Prometheus."""
+    async with running(config(server)) as targets:
+        short = asyncio.ensure_future(scrape(targets, seconds=60))
+        await begun(steered)
+        whole = asyncio.ensure_future(scrape(targets, seconds=3600))
+        await asyncio.sleep(0)
+        steered.go_on.set()
+        await asyncio.gather(short, whole)
+        assert steered.scrapes == 2
+
+
 async def test_no_exception_ends_the_thread_of_a_target(
     server: Simulated, targets: Targets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
