@@ -79,6 +79,10 @@ class Readings(Protocol):
     def at(self) -> float:
         """The end of the window, Unix time; 0 where it is not known."""
 
+    @property
+    def in_steps(self) -> bool:
+        """Whether counters grow in the steps of ASE's columns, such as whole seconds of CPU."""
+
     def values(self, metric: str, *, lasting: bool = False) -> Rows:
         """The value of each series of a gauge. lasting: what has held for the whole window, not for a moment."""
 
@@ -105,6 +109,7 @@ class FixedReadings:
     counters: Mapping[str, Rows] = field(default_factory=dict)
     seconds: float = 0.0
     at: float = 0.0
+    in_steps: bool = False
 
     def values(self, metric: str, *, lasting: bool = False) -> Rows:
         return self.gauges.get(metric, [])
@@ -243,11 +248,8 @@ class Evaluation:
         return replace(found, value=value, subject=" ".join(key))
 
     def _spread(self, definition: MeasureDefinition) -> float:
-        """Two standard deviations of a share whose counters grow in steps: each is off by up to one at either end.
-
-        What is known from the beginning, such as the shares of a report, is no growth of counters.
-        """
-        if not definition.step or definition.per is None or isinstance(self._readings, FixedReadings):
+        """Two standard deviations of a share whose counters grow in steps: each is off by up to one at either end."""
+        if not definition.step or definition.per is None or not self._readings.in_steps:
             return 0.0
         rows = len(self._all_rows(definition).fitting(tuple((definition.where or {}).items())))
         whole = math.fsum(self._grouped(definition.per, ()).values()) * self._readings.window(

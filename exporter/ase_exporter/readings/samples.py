@@ -109,6 +109,7 @@ class Sample:
     note: str = ""
     facts: Any = None
     sessions: Snapshot | None = None
+    in_steps: bool = True
 
     def values(self, metric: str, *, lasting: bool = False) -> Rows:
         """The last value of each series of a metric; empty without the metric.

@@ -16,7 +16,7 @@ from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.metrics.families import Family, Kind
-from ase_exporter.readings.samples import WINDOW
+from ase_exporter.readings.watch import WINDOW
 
 # How many states are compared, in every build and in the slow tier.
 NUMBERS = [30, pytest.param(500, marks=pytest.mark.slow)]
@@ -51,7 +51,7 @@ class State:
     momentary: set[str] = field(default_factory=set)
     options: dict[str, float] = field(default_factory=dict)
 
-    source, at = "a generated state", 1_800_000_000.0
+    source, at, in_steps = "a generated state", 1_800_000_000.0, True
 
     def set(self, metric: str, value: float, **labels: str) -> None:
         """Add a series."""

@@ -22,7 +22,8 @@ from ase_exporter.diagnosis.diagnose import diagnose
 from ase_exporter.diagnosis.exported import diagnosis_families
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
-from ase_exporter.readings.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
+from ase_exporter.readings.samples import LabelValues, MetricSeries, Reading, Sample
+from ase_exporter.readings.watch import WINDOW
 from ase_exporter.report.past_diagnosis import read_diagnosis
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.top.frames import frame
