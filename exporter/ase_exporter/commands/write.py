@@ -67,6 +67,7 @@ def _write(directory: Path, files: Mapping[str, str]) -> None:
             with create(path) as file:
                 file.write(files[relative].encode())
                 os.fchmod(file.fileno(), 0o644)
-            print(path)
     except OSError as error:
         raise UserError(f"--output {directory}: {error.filename or directory}: {error.strerror}") from error
+    # Not before: a reader of the names who leaves must not leave half of the files.
+    print(*(directory / relative for relative in sorted(files)), sep="\n")

@@ -7,6 +7,8 @@ import pytest
 from tests.exporter.commands.command_line import Run
 from tests.paths import REPOSITORY
 
+from ase_exporter.commands import write
+
 
 @pytest.mark.parametrize(
     ("command", "maintained"),
@@ -26,6 +28,18 @@ def test_the_files_are_those_of_the_repository(
     written = {path.name: path.read_bytes() for path in directory.iterdir()}
     assert written == {path.name: path.read_bytes() for path in (REPOSITORY / maintained).iterdir()}
     assert result.stdout.splitlines() == [str(directory / name) for name in sorted(written)]
+
+
+def test_a_reader_of_the_names_who_leaves_costs_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(write, "print", gone, raising=False)
+    with pytest.raises(BrokenPipeError):
+        write.sql(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"create_login.sql", "enable_monitoring.sql"}
 
 
 def test_files_of_an_older_version_are_replaced_and_others_stay(run: Run, tmp_path: Path) -> None:
