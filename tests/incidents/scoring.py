@@ -7,6 +7,8 @@ from functools import cache
 
 from tests.incidents.running import Incident, Site, incidents, take
 
+from ase_exporter.advise.advice import advise
+from ase_exporter.advise.view import spinlock_parts
 from ase_exporter.diagnosis.diagnose import (
     IDLE,
     NOT_COMPARED,
@@ -18,9 +20,9 @@ from ase_exporter.diagnosis.diagnose import (
 )
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.readings.samples import Sample
-from ase_exporter.top.detail import spinlock_lines
-from ase_exporter.top.frames import Frame, History, Scene, frame
-from ase_exporter.top.text import UNICODE
+from ase_exporter.top.frames import Frame, frame
+from ase_exporter.views.terminal import text
+from ase_exporter.views.view import View
 
 WELL = frozenset({WORKS, IDLE})
 # Points: a symptom, the class of cause first, the object, the remedy with what it is expected to bring.
@@ -112,7 +114,7 @@ def _eased(found: Finding | None, incident: Incident, top: Frame) -> bool:
     if found is None:
         return False
     texts = "\n".join(found.next_steps)
-    if found.subject and found.subject.kind == "spinlock":
-        lines = spinlock_lines(Scene(top, History([top]), UNICODE), found.subject.name)
-        texts = "\n".join([texts, *(line.plain for line in lines)])
+    if found.subject and found.subject.kind == "spinlock" and top.evidence:
+        advised = [each for each in advise(top.evidence).findings if each.spinlock.name == found.subject.name]
+        texts += text(View("", [part for each in advised for part in spinlock_parts(each)]))
     return bool(found.expect and re.search(incident.truth.remedy, texts))

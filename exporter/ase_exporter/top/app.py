@@ -20,7 +20,8 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher, DataTable, Footer, HelpPanel, Input, Static, Tab, Tabs
 
 from ase_exporter.errors import UserError
-from ase_exporter.top import detail, view
+from ase_exporter.top import view
+from ase_exporter.top.detail import session_lines
 from ase_exporter.top.feed import Delivered, Feed
 from ase_exporter.top.frames import MAX_FRAMES, Frame, History, Scene
 from ase_exporter.top.header import baseline, header, title
@@ -103,7 +104,7 @@ class TopApp(App[UserError], inherit_bindings=False):
         self._order: dict[str, tuple[str, bool]] = {}
         self._filter = ""
         self._paused: Frame | None = None
-        # The row whose details are shown.
+        # The session whose details are shown.
         self._page: str | None = None
         self._shows = False
 
@@ -239,13 +240,12 @@ class TopApp(App[UserError], inherit_bindings=False):
         (self.action_hide_help_panel if self.query(HelpPanel) else self.action_show_help_panel)()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Show what is known of a row."""
+        """Show what is known of a session."""
         key = str(event.row_key.value)
         # A line that is no row has no key: nothing is known, or so many more rows.
-        if key and self._part in detail.LINES:
+        if key and self._part in ("sessions", "blocking"):
             self._page = key
-            if self._part in detail.OF_SESSIONS:
-                self._feed.look_at(int(key))
+            self._feed.look_at(int(key))
             self._show()
 
     def _leave_page(self) -> None:
@@ -338,5 +338,5 @@ class TopApp(App[UserError], inherit_bindings=False):
             switcher.current = shown
             self.set_focus(self.query_one(f"#{shown}"))
         if self._page is not None and scene:
-            lines = detail.LINES[self._part](scene, self._page)
+            lines = session_lines(scene, self._page)
             self.query_one("#page Static", Static).update(Text("\n").join(lines))

@@ -149,8 +149,7 @@ def _caches(sample: Sample) -> tuple[Row, ...]:
     found = _rows("caches", sample)
     for each in found:
         each.strategy = strategies.get(each.name, "")
-        each.pools = [pool for pool in pools if pool.cache == each.name]
-        each.size = each.size or math.fsum(pool.size for pool in each.pools) or None
+        each.size = each.size or math.fsum(pool.size for pool in pools if pool.cache == each.name) or None
     return tuple(found)
 
 

@@ -125,16 +125,11 @@ def _empty(scene: Scene, name: str, definition: TableDefinition) -> str:
     return definition.empty if scene.figures.seconds else "Waiting for a few seconds of samples"
 
 
-def contention_trend(scene: Scene, spinlock: str, length: int) -> list[float | None]:
-    """Its contention in the last frames; None where it is missing."""
-    tables = (each.figures.spinlocks for each in scene.last(length))
-    return [next((each.contention for each in found if each.name == spinlock), None) for found in tables]
-
-
 def _trend(row: Row, scene: Scene) -> str:
     if len(scene.history) < 2:
         return ""
-    values = contention_trend(scene, row.name, TREND)
+    tables = (each.figures.spinlocks for each in scene.last(TREND))
+    values = [next((each.contention for each in found if each.name == row.name), None) for found in tables]
     return sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, TREND))
 
 

@@ -39,13 +39,6 @@ def printable(view: View) -> RenderableType:
     return Group(*found[1 if found[:1] == [""] else 0 :])
 
 
-def texts(parts: Iterable[Part]) -> Iterator[str]:
-    """The texts of lines, lists and what is to be copied."""
-    for shown in _shown(parts):
-        if isinstance(shown, TextLine):
-            yield str(shown.text)
-
-
 def _shown(parts: Iterable[Part]) -> Iterator[RenderableType]:
     for part in parts:
         match part:

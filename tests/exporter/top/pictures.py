@@ -37,7 +37,6 @@ PICTURES: Mapping[str, Picture] = {
     "top-memscale": Picture("memscale", "series 2 run 05"),
     "top-vldb": Picture("vldb"),
     "top-storm": Picture("storm", "wrong remedy"),
-    "top-spinlock": Picture("vldb", keys=["enter"]),
     "top-blocking": Picture("storm", "lock storm", keys=["4"]),
 }
 

@@ -223,22 +223,6 @@ async def test_pause_stops_the_screen_and_steps_through_what_was_seen(screen: Sc
     assert "PAUSED" not in screen.text and times[-1] in screen.lines[0]
 
 
-async def test_enter_shows_what_a_spinlock_protects_and_what_eases_it_and_pools_of_a_cache(
-    screen: Screen,
-) -> None:
-    await screen.show(recorded("vldb")[-1])
-    await screen.press("enter")
-    assert "Protects the hash table of address locks" in screen.text
-    assert "exec sp_configure 'lock address spinlock ratio', 5" in screen.text
-    await screen.show(recorded("vldb")[-1])
-    assert "Spinlock addrlockspins" in screen.text
-    await screen.press("escape")
-    assert "Spinlock addrlockspins" not in screen.text
-    await screen.press("2", "enter")
-    assert "Cache default data cache" in screen.text
-    assert "32 partitions" in screen.text and "pool " in screen.text
-
-
 async def test_help_lists_the_keys_and_what_is_assumed_and_fits_the_smallest_terminal(screen: Screen) -> None:
     await screen.press("1")
     before = screen.lines
@@ -391,7 +375,7 @@ async def test_quitting_stops_the_feed() -> None:
 # In every build one that keys have been pressed for; each takes seconds.
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=() if each == "top-spinlock" else pytest.mark.slow) for each in PICTURES],
+    [pytest.param(each, marks=() if each == "top-blocking" else pytest.mark.slow) for each in PICTURES],
 )
 def test_a_picture_is_up_to_date_and_asks_no_server_for_anything(name: str) -> None:
     """Else: python -m tests.exporter.top.pictures."""
