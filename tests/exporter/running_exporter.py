@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import psutil
 from tests.planted import DATABASE
 from tests.programs import SOON, START
+
+from ase_exporter.web.app import TIMEOUT_HEADER
 
 # Scrape settings for a busy machine, where starting, logging in and reading may take long: no budget leaves out what
 # took long before.
@@ -52,6 +55,14 @@ class RunningExporter:
     def url(self) -> str:
         """URL of the server."""
         return self.wait_for("listening on ", START).partition("listening on ")[2].partition(",")[0]
+
+    def get(self, path: str, seconds: float = 60.0) -> str:
+        """The answer to a request, which a scrape has so many seconds for."""
+        answer = httpx2.get(
+            f"{self.url}{path}", headers={TIMEOUT_HEADER: str(seconds)}, trust_env=False, timeout=90
+        )
+        assert answer.status_code == 200
+        return answer.text
 
     def processes(self) -> list[psutil.Process]:
         """The supervisor, then the process that serves."""

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -290,7 +289,7 @@ def configuration(port: int, *hosts: str, **scrape: str) -> str:
 
 
 def probe(running: RunningExporter, target: str = "T0") -> str:
-    return httpx2.get(f"{running.url}/probe?target={target}", trust_env=False, timeout=90).text
+    return running.get(f"/probe?target={target}")
 
 
 def test_an_unanswered_login_counts_when_the_exporter_or_its_child_is_killed(tmp_path: Path) -> None:

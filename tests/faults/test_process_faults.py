@@ -22,7 +22,6 @@ from tests.programs import eventually
 
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.changes.store import LOCK_WAIT
-from ase_exporter.web.app import TIMEOUT_HEADER
 from ase_exporter.web.server import SHUTDOWN_SECONDS
 from ase_simulator.faults import Faults
 
@@ -38,15 +37,7 @@ def configuration(server: Simulated, count: int = 1) -> str:
 
 
 def probe(running: RunningExporter, target: str = "S0", seconds: float = 60) -> str:
-    answer = httpx2.get(
-        f"{running.url}/probe",
-        params={"target": target},
-        headers={TIMEOUT_HEADER: str(seconds)},
-        trust_env=False,
-        timeout=90,
-    )
-    assert answer.status_code == 200
-    return answer.text
+    return running.get(f"/probe?target={target}", seconds)
 
 
 @pytest.fixture(scope="module")

@@ -108,21 +108,16 @@ pyodbc.connect = connect
         yield running
 
 
-def ask(running: RunningExporter, path: str, timeout: float = 60.0) -> str:
-    headers = {"X-Prometheus-Scrape-Timeout-Seconds": str(timeout)}
-    return httpx2.get(f"{running.url}{path}", headers=headers, trust_env=False, timeout=90).text
-
-
 def test_a_target_in_whose_call_the_process_died_twice_is_paused(crashing: RunningExporter) -> None:
-    assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
+    assert "\nase_up 1.0\n" in crashing.get("/probe?target=DEFAULT")
     for _ in range(2):
         with pytest.raises(httpx2.TransportError):
-            ask(crashing, "/probe?target=CRASHING")
+            crashing.get("/probe?target=CRASHING")
         # The next process answers what comes meanwhile.
-        assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
-    paused = ask(crashing, "/probe?target=CRASHING")
+        assert "\nase_up 1.0\n" in crashing.get("/probe?target=DEFAULT")
+    paused = crashing.get("/probe?target=CRASHING")
     assert '\nase_exporter_target_error{reason="paused"} 1.0\n' in paused
-    metrics = ask(crashing, "/metrics")
+    metrics = crashing.get("/metrics")
     assert '\nase_exporter_target_paused{target="CRASHING"} 1.0\n' in metrics
     assert "\nase_exporter_restarts_total 2.0\n" in metrics
     crashing.wait_for("target CRASHING: its scrapes ended the exporter 2 times in a row; tried again in")
@@ -133,16 +128,16 @@ def test_a_driver_that_never_returns_costs_its_target_alone_until_the_process_is
     crashing: RunningExporter,
 ) -> None:
     before = crashing.processes()[1]
-    assert '\nase_exporter_target_error{reason="stuck"} 1.0\n' in ask(crashing, "/probe?target=STUCK", 3.0)
-    assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
+    assert '\nase_exporter_target_error{reason="stuck"} 1.0\n' in crashing.get("/probe?target=STUCK", 3.0)
+    assert "\nase_up 1.0\n" in crashing.get("/probe?target=DEFAULT")
     eventually("the process ends", lambda: not before.is_running(), START)
-    assert "\nase_up 1.0\n" in ask(crashing, "/probe?target=DEFAULT")
+    assert "\nase_up 1.0\n" in crashing.get("/probe?target=DEFAULT")
     crashing.wait_for("target STUCK: a call of the driver was under way when the exporter died")
 
 
 def test_when_the_exporter_is_killed_no_process_stays(server: Simulated, tmp_path: Path) -> None:
     with exporter(tmp_path, configuration({"ONE": server.address})) as serving:
-        assert "ase_up 1.0" in ask(serving, "/probe?target=ONE&collect[]=state")
+        assert "ase_up 1.0" in serving.get("/probe?target=ONE&collect[]=state")
         _, child = serving.processes()
         serving.process.kill()
         assert serving.process.wait(60) == -signal.SIGKILL
@@ -159,10 +154,10 @@ def test_without_a_directory_that_can_be_written_the_state_ends_with_the_exporte
     with exporter(tmp_path, "host: {}", environment=environment) as running:
         assert "no state directory can be written" in running.log
         [directory] = (tmp_path / "temporary").iterdir()
-        assert "\nase_exporter_totals_persistent 0.0\n" in ask(running, "/metrics")
+        assert "\nase_exporter_totals_persistent 0.0\n" in running.get("/metrics")
         _, child = running.processes()
         os.kill(child.pid, signal.SIGKILL)
-        assert "\nase_exporter_restarts_total 1.0\n" in ask(running, "/metrics")
+        assert "\nase_exporter_restarts_total 1.0\n" in running.get("/metrics")
         _, child = running.processes()
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(60) == 0
