@@ -26,7 +26,7 @@ from ase_exporter.rules.parameters import (
     beside,
     changed,
     check_order,
-    checked,
+    checked_value,
     full_name,
     thresholds,
 )
@@ -148,7 +148,7 @@ def _check_orders(values: Mapping[str, str], limits: Sequence[Limit], where: str
 def _read(path: Path) -> Thresholds:
     given = yaml_files.load(path, dict[str, Any])
     listed = given.pop("limits", [])
-    values = dict(checked(name, value, str(path)) for name, value in given.items())
+    values = dict(checked_value(name, value, str(path)) for name, value in given.items())
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise DefinitionError(f"{path}: limits: expected a list of {_EXPECTED}")
     return Thresholds(values, [_limit(each, f"{path}: limits[{index}]") for index, each in enumerate(listed)])
@@ -160,7 +160,7 @@ def _limit(given: Mapping[str, Any], where: str) -> Limit:
     for name, value in given.items():
         if name != "server" and name not in _labels():
             full = full_name(name, limitable(), where)
-            values.update([checked(full, value, where)])
+            values.update([checked_value(full, value, where)])
         elif isinstance(value, str) and _LABEL_VALUE.fullmatch(value):
             labels["instance" if name == "server" else name] = value
         else:

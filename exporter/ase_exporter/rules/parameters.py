@@ -52,11 +52,11 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
         name, equals, text = setting.partition("=")
         if not equals:
             raise DefinitionError(f"--set {setting}: expected NAME=VALUE, such as data_cache=0.15")
-        overrides.update([checked(name.strip(), text.strip(), "--set")])
+        overrides.update([checked_value(name.strip(), text.strip(), "--set")])
     return overrides
 
 
-def checked(name: str, value: Any, where: str) -> tuple[str, str]:
+def checked_value(name: str, value: Any, where: str) -> tuple[str, str]:
     """Full name and text of a parameter that a user gives; text may be a percentage.
 
     where: what an error begins with. Raises DefinitionError.
