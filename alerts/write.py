@@ -16,12 +16,20 @@ from ase_exporter.rules.parameters import DEFINITIONS, PLACEHOLDER, DefinitionEr
 HERE = Path(__file__).parent
 RULES = HERE / "rules"
 TABLE = HERE / "runbooks" / "README.md"
+FIRST_LINES = HERE / "first-lines.md"
+TESTS = HERE / "tests"
 MESSAGES = HERE.parent / "docs" / "error-log.md"
 
 HEADER = """\
 # The alerts
 
 Written by `make generate`. `critical` needs somebody now, `warning` in working hours, `info` is for the record.
+"""
+FIRST_LINES_HEADER = """\
+# What the alerts say
+
+Written by `make generate`: the first line of each alert, as it reads when it fires in its test (`tests/`). Below it, a
+notification says more, and since when.
 """
 MESSAGES_HEADER = """\
 # Messages of the error log
@@ -56,6 +64,29 @@ def alert_table() -> str:
     return "\n".join([HEADER, "| alert | severity | fires when |", "| --- | --- | --- |", *rows, ""])
 
 
+def first_lines() -> str:
+    """Return the page of what alerts say: of each severity, what its test expects first."""
+    said: dict[tuple[str, str], str] = {}
+    for path in sorted(TESTS.glob("*.test.yaml")):
+        checks = (
+            check
+            for test in load_yaml(path.read_text())["tests"]
+            for check in test.get("alert_rule_test", ())
+        )
+        for check in checks:
+            for alert in check.get("exp_alerts", ()):
+                key = check["alertname"], alert["exp_labels"]["severity"]
+                said.setdefault(key, alert["exp_annotations"]["summary"])
+    rows = [
+        f"| [{name}](runbooks/{name}.md) | {severity} | {line.replace('|', '/')} |"
+        for (name, severity), line in sorted(said.items())
+        if severity != "none"
+    ]
+    return "\n".join(
+        [FIRST_LINES_HEADER, "| alert | severity | first line |", "| --- | --- | --- |", *rows, ""]
+    )
+
+
 def message_table() -> str:
     """Return the page of the messages of the error log."""
     parts = [MESSAGES_HEADER]
@@ -76,6 +107,7 @@ def _files() -> Iterator[tuple[Path, str]]:
     for name, text in rule_files(parameters()):
         yield RULES / name, text
     yield TABLE, alert_table()
+    yield FIRST_LINES, first_lines()
     yield MESSAGES, message_table()
 
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from alerts import write
+from tests.alerts.shipped import RULES
 from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import rule_files, with_hysteresis
@@ -106,6 +107,12 @@ def test_the_written_files_are_compared_with_those_that_are_there(monkeypatch: p
     assert check() == 0
     monkeypatch.setattr(write, "message_table", lambda: "stale")
     assert check() == 1
+
+
+def test_what_alerts_say_has_each_severity_once() -> None:
+    said = re.findall(r"^\| \[(\w+)\]\(runbooks/\w+\.md\) \| (\w+) \| .", write.first_lines(), re.MULTILINE)
+    rules = {(rule["alert"], rule["labels"]["severity"]) for rule in RULES if "alert" in rule}
+    assert sorted(said) == sorted(each for each in rules if each[1] != "none")
 
 
 def test_the_table_of_alerts_has_severities_and_conditions() -> None:
