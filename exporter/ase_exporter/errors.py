@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from itertools import islice
 
@@ -32,11 +32,15 @@ class UserError(AseExporterError):
 
 def expected_names(name: str, known: Collection[str]) -> str:
     """What an error says behind an unknown name: the one that is most alike, and those that there are."""
-    lower = {each.lower(): each for each in known}
-    alike = get_close_matches(name.lower(), lower, 1) if len(known) > 1 else []
-    near = [f"did you mean {lower[each]}?" for each in alike]
+    near = near_name(name, known) if len(known) > 1 else ""
     more = ["…"] if len(known) > _MAX_NAMES else []
-    return " ".join([*near, "it has", ", ".join([*islice(known, _MAX_NAMES), *more]) or "none"])
+    return f"{near}it has {', '.join([*islice(known, _MAX_NAMES), *more]) or 'none'}"
+
+
+def near_name(name: str, known: Iterable[str]) -> str:
+    """A question for the known name that is most alike, with a blank behind it; nothing if none is."""
+    lower = {each.lower(): each for each in known}
+    return "".join(f"did you mean {lower[each]}? " for each in get_close_matches(name.lower(), lower, 1))
 
 
 class MissingExtraError(UserError):

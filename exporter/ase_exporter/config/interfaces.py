@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ase_exporter.config.fields import is_port
-from ase_exporter.errors import UserError
+from ase_exporter.errors import UserError, near_name
 from ase_exporter.regular_files import decoded, read_bytes
 
 _CONNECT_SECONDS = 2.0
 # An address of the Transport Layer Interface: the family IPv4 in either byte order, port, host.
 _TLI = re.compile(r"(?:\\x|0x)?(?:0002|0200)([0-9a-f]{4})([0-9a-f]{8})(?:[0-9a-f]{2})*", re.IGNORECASE)
+# The first word of a line without `=`: the name of an entry or of a section.
+_NAME = re.compile(r"^\[?([\w.-]++)(?![^\n]*=)", re.MULTILINE)
 
 
 class UnknownServerError(UserError):
@@ -48,7 +50,7 @@ def find_server(
     Of several query lines, the first that answers is taken, as Open Client does; those that ask for TLS, which the
     exporter has not, come last. Raises UserError if no file has it, or its entry cannot be used.
     """
-    read, unread = [], []
+    read, unread, names = [], [], []
     for file in interfaces_files(environment):
         try:
             text = decoded(read_bytes(file))
@@ -58,6 +60,7 @@ def find_server(
             unread.append(f"{file} cannot be read: {error.strerror}")
             continue
         read.append(str(file))
+        names += _NAME.findall(text)
         try:
             addresses = parse_interfaces(text, name)
         except ValueError as error:
@@ -70,7 +73,7 @@ def find_server(
     where = f"it is not in {', '.join(read)}" if read else "there is no interfaces file ($SYBASE is not set)"
     where = "; ".join([*unread, where if read or not unread else "no other file has it"])
     unknown = UserError if unread else UnknownServerError
-    raise unknown(f"-S {name}: {where}; expected the name of a server, or HOST:PORT")
+    raise unknown(f"-S {name}: {where}; {near_name(name, names)}expected the name of a server, or HOST:PORT")
 
 
 def interfaces_files(environment: Mapping[str, str]) -> Iterator[Path]:

@@ -75,6 +75,9 @@ def test_interfaces_come_before_freetds(tmp_path: Path) -> None:
     assert find_server("B", environment) == ("three", 5002, f"{tmp_path}/.freetds.conf, line 9")
     with pytest.raises(UserError, match=r"-S C: it is not in .*interfaces, .*freetds\.conf"):
         find_server("C", environment)
+    (tmp_path / ".interfaces").write_text(interfaces({"BILLING_PROD": ("one", 5000)}))
+    with pytest.raises(UserError, match=r"\.conf; did you mean BILLING_PROD\? expected the name of a server"):
+        find_server("billingprod", environment)
 
 
 ONE = [("127.0.0.1", 5100)]
