@@ -21,6 +21,8 @@ INSTANCE_LABEL = "instance_id"
 # What a lookup is given beside the label's own column.
 _BESIDE = {"log_problem": "ErrorNumber"}
 
+# Characters of a message that are searched, which takes the square of them. Those of ASE have 512.
+_MAX_MESSAGE = 2000
 # Around names in messages, in the languages of the server.
 _QUOTE = r"""\s?["'«»‹›“”„‘’「」]\s?"""
 
@@ -119,7 +121,7 @@ def log_problem(number: object, text: str, temporary: frozenset[str] = frozenset
         (
             problem
             for wanted, pattern, problem in _patterns(temporary)
-            if wanted in ("", str(number)) and pattern.search(text)
+            if wanted in ("", str(number)) and pattern.search(text, 0, _MAX_MESSAGE)
         ),
         "other",
     )

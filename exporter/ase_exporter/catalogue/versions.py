@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-_NUMBER = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+_NUMBER = re.compile(r"(?<!\d)(\d+)\.(\d+)(?:\.(\d+))?")
 _LEVEL = re.compile(r"\b(?:ESD\s*#\s*|SP\s*)(\d+)", re.IGNORECASE)
 _PATCH = re.compile(r"\bPL\s*(\d+)", re.IGNORECASE)
 

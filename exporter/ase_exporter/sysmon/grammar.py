@@ -28,7 +28,7 @@ _NAMED = re.compile(
     r"(?P<kind>ThreadPool :|(?:NV )?Cache:|Application(?:->Login)?:|Replication Agent:) *(?P<name>[^ ].*)"
 )
 _TITLES = re.compile(
-    r"(?:^| +)(?:per sec +per xact +count(?: +% of total)?"
+    r"(?:^|(?<! ) +)(?:per sec +per xact +count(?: +% of total)?"
     r"|(?:(?:User|System|CPU) Busy +)+(?:I/O Busy +)?Idle"
     r"|1 min +5 min +15 min +% of total"
     r"|BucketSize +Allocs(?:/s +AllocsMissed/s| +Frees +Found empty))$"

@@ -35,7 +35,7 @@ from ase_exporter.sysmon.values import Value, in_columns, split
 _ADVICE = re.compile(r"Tuning Recommendations (?:for )?(?:Data cache : )?(?P<about>.*)")
 _BULLET = re.compile(r"- (?=[A-Z])")
 _IDLE = " : no activity during sample"
-_UNITS = re.compile(r" +(?:CPU units\.|seconds)$")
+_UNITS = re.compile(r"(?<! ) +(?:CPU units\.|seconds)$")
 # Both figures of the process kernel of 12.5 on one line.
 _SUMMARY = re.compile(r"(Summary:) +Total: (.*) Average: ")
 # Printed twice for what is idle.

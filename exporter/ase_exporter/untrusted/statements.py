@@ -39,7 +39,7 @@ _GIVEN = re.compile(r"(?<![\w@#$])(?!(?:output|out|with|recompile|null|default)\
 # A value behind a sign, an option of a command line that gives a password, and what looks like a key.
 _ASSIGNED = re.compile(r"[=:@].*|(?:^|\s)[-/]{1,2}p\S*.*", re.IGNORECASE | re.DOTALL)
 _KEY = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d])\w{16,}\b")
-_SECRET = re.compile(r"(?i)\S*(?:password|passwd|pwd|secret|token|credential).*", re.DOTALL)
+_SECRET = re.compile(r"(?i)(?<!\S)\S*(?:password|passwd|pwd|secret|token|credential).*", re.DOTALL)
 # Of a login or host that holds one: what gives it, and what follows. A Kerberos principal has an `@`.
 _OF_NAME = re.compile(r"(?i)(password|passwd|pwd|secret|token|credential|[=:]).+", re.DOTALL)
 
