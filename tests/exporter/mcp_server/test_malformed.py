@@ -114,7 +114,8 @@ def failing(server: Frames, address: str) -> None:
         ("diagnose", {"server": "PROD1"}, of_exporter),
         ("diagnose", {"server": "PROD1", "start": "now-1h"}, of_prometheus),
         ("changes", {"server": "PROD1"}, of_exporter),
-        ("compare", {"server": "PROD1", "change": "x"}, of_exporter),
+        # It asks Prometheus for the name of the server first.
+        ("compare", {"server": "PROD1", "change": "x"}, of_prometheus),
         ("sessions", {"server": "PROD1"}, of_exporter),
     ):
         reason = reason_of(server.request("tools/call", {"name": tool, "arguments": arguments}))
