@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from tests.exporter.views.printed import printed
 from tests.incidents.running import Incident, Site, incidents, take
 
 from ase_exporter.advise.advice import advise
@@ -22,6 +21,7 @@ from ase_exporter.diagnosis.diagnose import (
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.readings.samples import Sample
 from ase_exporter.top.frames import Frame, frame
+from ase_exporter.views.terminal import text
 from ase_exporter.views.view import View
 
 WELL = frozenset({WORKS, IDLE})
@@ -116,5 +116,5 @@ def _eased(found: Finding | None, incident: Incident, top: Frame) -> bool:
     texts = "\n".join(found.next_steps)
     if found.subject and found.subject.kind == "spinlock" and top.evidence:
         advised = [each for each in advise(top.evidence).findings if each.spinlock.name == found.subject.name]
-        texts += printed(View("", [part for each in advised for part in spinlock_parts(each)]))
+        texts += text(View("", [part for each in advised for part in spinlock_parts(each)]))
     return bool(found.expect and re.search(incident.truth.remedy, texts))

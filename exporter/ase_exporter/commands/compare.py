@@ -1,11 +1,17 @@
 """`ase-exporter compare`: one server before and after a change, or over several runs."""
 
+import json
 from pathlib import Path
+from typing import Literal
 
 from ase_exporter.commands.options import recorded_server, require, write_output
 from ase_exporter.commands.progress import progress_bar
+from ase_exporter.errors import UserError
+from ase_exporter.views import terminal
 from ase_exporter.views.page import page
-from ase_exporter.views.terminal import print_view
+from ase_exporter.views.plain import as_json
+
+Format = Literal["terminal", "json", "html"]
 
 
 def compare(
@@ -21,13 +27,16 @@ def compare(
     exporter: str | None = None,
     selector: str = "",
     everything: bool = False,
+    form: Format = "terminal",
     output: Path | None = None,
     config_file: Path | None = None,
 ) -> None:
+    if form == "html" and output is None:
+        raise UserError("--format html: expected a file with --output")
     require("numpy", "compare", "compare needs numpy")
     from ase_exporter.compare.prometheus import Prometheus
     from ase_exporter.compare.request import Request, answer
-    from ase_exporter.compare.view import comparison_view
+    from ase_exporter.compare.view import comparison_data, comparison_view
 
     url, name = recorded_server(prometheus, target, config_file)
     request = Request(
@@ -50,7 +59,17 @@ def compare(
             lambda title, done, total: bar.update(task, description=title, completed=done, total=total),
         )
     view = comparison_view(result, everything=everything)
+    if form == "terminal" and output is None:
+        terminal.print_view(view)
+        return
+    match form:
+        case "terminal":
+            text = terminal.text(view)
+        case "json":
+            text = json.dumps(as_json(comparison_data(result)), indent=2, allow_nan=False) + "\n"
+        case "html":
+            text = page(view)
     if output is None:
-        print_view(view)
+        print(text, end="")
     else:
-        write_output(output, page(view))
+        write_output(output, text)

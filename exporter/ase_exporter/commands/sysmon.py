@@ -1,9 +1,11 @@
 """`ase-exporter sysmon`: read and compare reports, run sp_sysmon."""
 
+import json
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -15,16 +17,18 @@ from ase_exporter.errors import UserError
 from ase_exporter.sysmon.report import reports_of
 from ase_exporter.sysmon.runner import SampleError, login_for, print_sample, read_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.view import completeness, difference_view, sysmon_view
+from ase_exporter.sysmon.view import completeness, difference_json, difference_view, report_json, sysmon_view
 from ase_exporter.views.terminal import print_view
 
+Format = Literal["table", "json"]
 
-def parse(files: list[str]) -> None:
+
+def parse(files: list[str], form: Format = "table") -> None:
     failed = False
     for name in files:
         try:
             for report in reports_of(name):
-                print_view(sysmon_view(report))
+                _print_one(report, form)
                 failed |= _is_incomplete(name, report)
         except UserError as error:
             print(f"ase-exporter: {error}", file=sys.stderr)
@@ -33,9 +37,12 @@ def parse(files: list[str]) -> None:
         raise typer.Exit(2)
 
 
-def diff(before: str, after: str, top: int = 25) -> None:
+def diff(before: str, after: str, top: int = 25, form: Format = "table") -> None:
     old, new = _only(before), _only(after)
-    print_view(difference_view(old, new, top))
+    if form == "json":
+        print(json.dumps(difference_json(old, new, top), indent=2))
+    else:
+        print_view(difference_view(old, new, top))
     incomplete = [_is_incomplete(name, report) for name, report in ((before, old), (after, new))]
     if any(incomplete):
         raise typer.Exit(2)
@@ -49,6 +56,7 @@ def run(
     seconds: float = 60.0,
     section: str | None = None,
     output: Path | None = None,
+    form: Format = "table",
 ) -> None:
     if section is not None and section not in SECTION_KEYWORDS:
         raise UserError(f"--section: {section}: expected one of {', '.join(SECTION_KEYWORDS)}")
@@ -56,7 +64,7 @@ def run(
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]
     report = _run(chosen, auth, round(seconds), section, output)
-    print_view(sysmon_view(report))
+    _print_one(report, form)
     if _is_incomplete(chosen.name, report):
         raise typer.Exit(2)
 
@@ -86,6 +94,13 @@ def _only(name: str) -> Report:
     if len(found) > 1:
         raise UserError(f"{name}: expected one report, found more")
     return found[0]
+
+
+def _print_one(report: Report, form: Format) -> None:
+    if form == "json":
+        print(json.dumps(report_json(report), ensure_ascii=False))
+    else:
+        print_view(sysmon_view(report))
 
 
 def _is_incomplete(name: str, report: Report) -> bool:

@@ -253,6 +253,24 @@ def _at_equal_load(row: ComparisonRow) -> str:
     return ""
 
 
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
+    """The whole comparison, in base units."""
+    return {
+        "headline": headline(comparison),
+        "findings": findings(comparison),
+        "selector": comparison.selector,
+        "confidence": CONFIDENCE,
+        "step_seconds": comparison.step,
+        "windows": comparison.spans,
+        "changes": [
+            {"at": mark.at, "kind": mark.kind, "name": mark.name, "from": mark.old, "to": mark.new}
+            for mark in comparison.marks
+        ],
+        "warnings": comparison.warnings,
+        "rows": [*map(row_data, comparison.rows)],
+    }
+
+
 def row_data(row: ComparisonRow) -> dict[str, Any]:
     """One measure over all windows. Differences lie in low to high at the confidence of the comparison."""
     return {
@@ -262,7 +280,9 @@ def row_data(row: ComparisonRow) -> dict[str, Any]:
         "unit": row.measure.unit,
         "good": row.measure.good,
         "values": row.values,
+        "against_previous": [*map(_difference_data, row.steps)],
         "against_first": [*map(_difference_data, row.against_first)],
+        "at_equal_load": [*map(_difference_data, row.at_equal_load)],
     }
 
 

@@ -315,7 +315,8 @@ def _change(change: Change) -> Answer:
 
 def _row(row: ComparisonRow) -> Answer:
     """One measure over all windows. against_first: one entry per later window."""
-    return row_data(row) | {"name": Foreign(row.name), "title": row.measure.title}
+    found = row_data(row) | {"name": Foreign(row.name), "title": row.measure.title}
+    return {name: each for name, each in found.items() if name not in ("against_previous", "at_equal_load")}
 
 
 def _numbering(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Callable[[str], str]:

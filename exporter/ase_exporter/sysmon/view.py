@@ -1,7 +1,10 @@
-"""Reports of sp_sysmon as views, and two of them side by side."""
+"""Reports of sp_sysmon as views and as JSON, and two of them side by side."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import timedelta
 from itertools import groupby
+from typing import Any
 
 from ase_exporter.sysmon.difference import Change, changes, configuration_changes, headline_changes
 from ase_exporter.sysmon.findings import obstacles, pair_findings
@@ -39,6 +42,36 @@ def sysmon_view(report: Report) -> View:
     return View("", [*parts, *(Line(f"line {each.line}: {each.text}", "notes") for each in remarks)])
 
 
+def report_json(report: Report) -> dict[str, Any]:
+    """The whole report, with lines as in the file; times in ISO 8601 without a zone, the interval in seconds."""
+    found = asdict(report)
+    header = {
+        name: value.total_seconds() if isinstance(value, timedelta) else value
+        for name, value in found.pop("header").items()
+    }
+    for times in ("started", "ended", "cleared"):
+        header[times] = str(header[times]) if header[times] else None
+    for section, read in zip(found["sections"], report.sections, strict=True):
+        section["rows"] = [
+            {
+                "path": row.path,
+                "row": row.label,
+                "line": row.line,
+                "cells": {cell.measure: cell.value for cell in row.cells},
+                "overflow": row.overflow,
+                "wrapped": [cell.measure for cell in row.cells if cell.wrapped],
+            }
+            for row in read.rows
+        ]
+    del found["ended"]
+    return {
+        "header": header,
+        "complete": report.complete,
+        "figures": sum(1 for _ in report.cells()),
+        **found,
+    }
+
+
 def difference_view(before: Report, after: Report, top: int) -> View:
     """Two reports: findings first, then headlines, configuration and the changes. top: how many of them, 0 for all."""
     found = changes(before, after)
@@ -63,6 +96,18 @@ def difference_view(before: Report, after: Report, top: int) -> View:
             Section("", [Table(heads, cells), Line(count, "soft")]),
         ],
     )
+
+
+def difference_json(before: Report, after: Report, top: int) -> dict[str, Any]:
+    """The same for programs; of a figure that only one report has, the other is null."""
+    figures = ("section", "name", "measure", "before", "after", "weight")
+    return {
+        "findings": pair_findings(before, after),
+        "configuration": configuration_changes(before, after),
+        "changes": [
+            {name: getattr(each, name) for name in figures} for each in changes(before, after)[: top or None]
+        ],
+    }
 
 
 def completeness(report: Report) -> str:

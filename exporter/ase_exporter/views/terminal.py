@@ -1,12 +1,14 @@
 """Views on a terminal, in any width; into a pipe or a file lines are whole."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from io import StringIO
 
 from rich.console import Group, RenderableType
 
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
 from ase_exporter.views.view import Cell, Code, Items, Line, Part, Section, Style, Table, Tiles, Verdict, View
 
+FILE_WIDTH = 80
 _STYLES: Mapping[Style, str] = {
     "better": "green",
     "worse": "red",
@@ -21,6 +23,13 @@ _STYLES: Mapping[Style, str] = {
 def print_view(view: View) -> None:
     """Print it on standard output."""
     PlainConsole().print(printable(view))
+
+
+def text(view: View) -> str:
+    """The same for a file."""
+    written = StringIO()
+    PlainConsole(file=written, width=FILE_WIDTH).print(printable(view))
+    return written.getvalue()
 
 
 def printable(view: View) -> RenderableType:

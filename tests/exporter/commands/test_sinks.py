@@ -113,7 +113,7 @@ def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
     with prometheus(json.dumps(body).encode()) as (address, _):
         peer = ("--prometheus", f"http://{address}")
         asked: list[tuple[str, ...]] = [("compare", *windows, *measures)]
-        asked += [(*asked[0], "--output", str(pages))]
+        asked += [(*asked[0], "--format", "json"), (*asked[0], "--format", "html", "--output", str(pages))]
         asked.append(("report", *windows[:2], "--since", "2h", "--output", str(pages)))
         for command in asked:
             ended = run(*command, *peer)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-from tests.exporter.views.printed import printed
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, WindowSamples
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.statistics import compare
 from ase_exporter.compare.view import comparison_view, headline
 from ase_exporter.compare.windows import Span
+from ase_exporter.views.terminal import text
 
 LONG = "the cache of the tables of the department of things with long names"
 
@@ -44,8 +44,8 @@ RESULT = Comparison(
 )
 
 
-def printed_lines(*, everything: bool = False, result: Comparison = RESULT) -> list[str]:
-    return printed(comparison_view(result, everything=everything)).splitlines()
+def printed(*, everything: bool = False, result: Comparison = RESULT) -> list[str]:
+    return text(comparison_view(result, everything=everything)).splitlines()
 
 
 def test_the_first_line_is_the_verdict_in_one_sentence() -> None:
@@ -53,20 +53,20 @@ def test_the_first_line_is_the_verdict_in_one_sentence() -> None:
         "Transactions per CPU unit: better by 19.2% (91.1 -> 108.6);"
         " 1 other is worse; 1 other changed; no evidence in 1."
     )
-    assert " ".join(printed_lines()[:2]).startswith("Transactions per CPU unit: better by 19.2%")
+    assert " ".join(printed()[:2]).startswith("Transactions per CPU unit: better by 19.2%")
 
 
 def test_what_changed_comes_first_and_the_rest_is_folded_away_unless_asked_for() -> None:
-    words = " ".join(" ".join(printed_lines()).split())
+    words = " ".join(" ".join(printed()).split())
     assert words.index("Transactions per CPU unit better") < words.index("CPU busy changed")
     assert "Transactions per second" not in words
     assert "1 measure without evidence of a difference: see --all" in words
-    whole = " ".join(" ".join(printed_lines(everything=True)).split())
+    whole = " ".join(" ".join(printed(everything=True)).split())
     assert "Transactions per second no evidence" in whole
 
 
 def test_the_difference_is_that_of_the_figures_beside_it() -> None:
-    lines = printed_lines()
+    lines = printed()
     words = " ".join(" ".join(lines).split())
     assert "CPU busy changed, before 89.40%, after 86.30%, difference [interval] -3.10 pp [" in words
     # Windows say how much was cut.
@@ -75,13 +75,13 @@ def test_the_difference_is_that_of_the_figures_beside_it() -> None:
 
 def test_a_comparison_without_a_change_or_without_judged_measures_says_so() -> None:
     same = replace(RESULT, rows=(row("transactions", 100, 100),))
-    assert printed_lines(result=same)[0] == "No measure changed beyond chance."
+    assert printed(result=same)[0] == "No measure changed beyond chance."
     unjudged = tuple(replace(row("transactions", 100, 10), against_first=(None,)) for _ in range(2))
-    assert printed_lines(result=replace(RESULT, rows=unjudged))[0].startswith("No measure could be judged")
+    assert printed(result=replace(RESULT, rows=unjudged))[0].startswith("No measure could be judged")
 
 
 def test_figures_that_fall_because_less_gets_done_are_no_gain() -> None:
     rows = (row("cpu_busy", 80, 10), row("response_time", 10, 90), row("transactions", 1000, 80))
-    said = " ".join(printed_lines(result=replace(RESULT, rows=rows))[:3])
+    said = " ".join(printed(result=replace(RESULT, rows=rows))[:3])
     assert said.startswith("Milliseconds in the server per transaction: worse by 800.0%")
     assert "transactions per second fell by 92.0%" in said and "better" not in said.split(".")[0]

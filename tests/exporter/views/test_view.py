@@ -7,9 +7,9 @@ from html import unescape
 
 import pytest
 from tests.exporter.untrusted.hostile_names import hostile_names
-from tests.exporter.views.printed import printed
 
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.views import terminal
 from ase_exporter.views.chart import time_chart
 from ase_exporter.views.page import page
 from ase_exporter.views.plain import as_json
@@ -64,12 +64,12 @@ def text_of(html: str) -> str:
 
 
 def test_a_terminal_and_a_page_show_the_same_figures() -> None:
-    terminal, html = " ".join(printed(view()).split()), page(view())
+    printed, html = " ".join(terminal.text(view()).split()), page(view())
     shown = text_of(html)
     for said in ("All is well.", "12.5%", "20.0% in the worst hour", "None at all.", "Said of one"):
-        assert said in terminal and said in shown, said
+        assert said in printed and said in shown, said
     # A page shows on demand what a terminal leaves out, and charts.
-    assert "item one" in shown and "item one" not in terminal and "Folded: see --all" in terminal
+    assert "item one" in shown and "item one" not in printed and "Folded: see --all" in printed
     assert html.count("<figure") == 1 and html.count('class="plot"') == 1
 
 
@@ -97,4 +97,4 @@ def test_hostile_names_stay_text_in_every_sink() -> None:
         html = page(view(name))
         assert not re.search(r"<(script|img|iframe|object)\b", html), name
         assert f"Title {name}".split() == text_of(html).split()[: len(f"Title {name}".split())]
-        assert all(map(str.isprintable, printed(view(name)).splitlines())), name
+        assert all(map(str.isprintable, terminal.text(view(name)).splitlines())), name
