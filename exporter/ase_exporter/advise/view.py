@@ -69,9 +69,6 @@ def spinlock_parts(finding: SpinlockFinding) -> Iterator[Part]:
         yield Line(f"Protects {finding.protects}")
     if finding.current:
         yield Line(f"Now: {finding.current}")
-    if not finding.is_hot:
-        yield Line("Nothing to do: it is below the threshold, or too rarely used to matter.")
-        return
     if not finding.steps:
         yield Line(
             "No remedy by configuration is known, its options cannot be read, or it is not worth its price"

@@ -8,7 +8,7 @@ import logging
 import random
 from collections import Counter
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx2
 
@@ -30,11 +30,6 @@ QUEUE_LIMIT = 1000
 FIRST_BACKOFF = 0.5
 # Of the status codes from 400 to 499, those after which the same request may succeed: a token can be repaired.
 _TEMPORARY = frozenset({401, 403, 408, 425, 429})
-Answer = TypeVar("Answer", list[Any], dict[str, Any])
-
-
-class GrafanaError(AseExporterError):
-    """A request failed but may succeed later."""
 
 
 class RejectedError(AseExporterError):
@@ -102,13 +97,16 @@ class Poster:
                 pause = min(pause * 2, self._config.max_backoff)
 
     async def _deliver(self, change: Change) -> str:
-        """Post a change; returns '', or why it has to be tried again."""
+        """Post a change that Grafana does not have; returns '', or why it has to be tried again."""
+        body = payload(change, self._config.tags)
+        wanted = {"tags": body["tags"][-1], "type": "annotation", "limit": "1"}
         try:
-            await self._post(change)
+            if not await self._ask("GET", params=wanted):
+                await self._ask("POST", json=body)
         except RejectedError as error:
             self.lost += 1
             log.error("Grafana rejected the annotation of change %s: %s", change.id, error)
-        except (GrafanaError, UserError) as error:
+        except UserError as error:
             return str(error)
         except Exception:
             # A bug, or an answer that nobody thought of, must not end the delivery of all others.
@@ -116,15 +114,8 @@ class Poster:
             return "unexpected error"
         return ""
 
-    async def _post(self, change: Change) -> None:
-        """Post a change that Grafana does not have. Raises GrafanaError, RejectedError, UserError."""
-        body = payload(change, self._config.tags)
-        wanted = {"tags": body["tags"][-1], "type": "annotation", "limit": "1"}
-        found = await self._ask("GET", list, params=wanted)
-        if not found:
-            await self._ask("POST", dict, json=body)
-
-    async def _ask(self, method: str, expected: type[Answer], **content: Any) -> Answer:
+    async def _ask(self, method: str, **content: Any) -> Any:
+        """What Grafana answers. Raises RejectedError, and UserError for what may succeed later."""
         headers = {**PLAIN, "Authorization": f"Bearer {self._config.read_token()}"}
         try:
             # httpx2's own timeout begins again with each piece of an answer.
@@ -136,22 +127,22 @@ class Poster:
                 async for part in response.aiter_bytes():
                     body.take(part)
         except (httpx2.TimeoutException, TimeoutError) as error:
-            raise GrafanaError(f"no answer within {self._config.timeout:g} s") from error
+            raise UserError(f"no answer within {self._config.timeout:g} s") from error
         except httpx2.HTTPError as error:
-            raise GrafanaError(no_answer(error)) from error
+            raise UserError(no_answer(error)) from error
         status = response.status_code
         if httpx2.codes.is_client_error(status) and status not in _TEMPORARY:
             raise RejectedError(f"HTTP {status}: {one_line(body.content[:200].decode(errors='replace'))}")
         if not httpx2.codes.is_success(status):
             refused = f": the token may not {method} annotations" if status in (401, 403) else ""
-            raise GrafanaError(f"HTTP {status}{refused}")
+            raise UserError(f"HTTP {status}{refused}")
         try:
             answer = load_json(bytes(body.content))
         except ValueError:
             answer = None
         # A proxy that asks for a login answers 200, too.
-        if not isinstance(answer, expected) or (method == "POST" and "id" not in answer):
-            raise GrafanaError("unexpected answer; is the address that of Grafana?")
+        if not (isinstance(answer, list) if method == "GET" else isinstance(answer, dict) and "id" in answer):
+            raise UserError("unexpected answer; is the address that of Grafana?")
         return answer
 
 
