@@ -1,4 +1,7 @@
-"""The commands of the documents run as written, except for addresses and for the commands listed here."""
+"""The commands of the documents run as written, except for addresses and for the commands listed here.
+
+They do every night: their world takes half a minute of CPU. In every build all commands and options are looked up.
+"""
 
 import re
 import shlex
@@ -24,8 +27,6 @@ NOT_RUN = {
     ".venv/bin/python": "runs tests of the checkout",
     "make": "is how this test was started, or starts what tests/e2e/test_demo.py starts",
 }
-# What a reader begins with; the commands of the other pages run in the slow tier, and are checked here by their names.
-FIRST_PAGES = {"README.md", "docs/getting-started.md", "simulator/README.md"}
 # Command -> text that its output must contain.
 SAYS = {
     "ase-exporter check": "No metric is missing.",
@@ -73,12 +74,8 @@ def scripts() -> list[Block]:
     ]
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize(
-    "block",
-    [pytest.param(each, marks=[] if each.page in FIRST_PAGES else pytest.mark.slow) for each in scripts()],
-    ids=str,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("block", scripts(), ids=str)
 def test_commands_run(block: Block, reader: World) -> None:
     commands = script(block)
     done = reader.run(reader.here(commands))
@@ -86,7 +83,7 @@ def test_commands_run(block: Block, reader: World) -> None:
     assert [said for command, said in SAYS.items() if command in commands and said not in done.stdout] == []
 
 
-@pytest.mark.e2e
+@pytest.mark.slow
 def test_prometheus_finds_the_servers_of_the_page_that_installs(reader: World) -> None:
     found: dict[str, Sample] = {}
 
@@ -100,12 +97,12 @@ def test_prometheus_finds_the_servers_of_the_page_that_installs(reader: World) -
     assert found["PROD1"].labels["team"] == "trading"
 
 
-@pytest.mark.e2e
+@pytest.mark.slow
 def test_a_command_that_fails_is_seen(reader: World) -> None:
     assert reader.run("false | cat\ntrue").returncode == 1
 
 
-@pytest.mark.e2e
+@pytest.mark.slow
 def test_the_shell_completes_commands_and_options(reader: World) -> None:
     expected = {"compare --be": {"--before"}, "sysmon di": {"diff"}}
     completed = "".join(

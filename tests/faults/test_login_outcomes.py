@@ -313,6 +313,7 @@ def test_an_unanswered_login_counts_when_the_exporter_or_its_child_is_killed(tmp
         assert server.logins == LOGIN_ATTEMPTS
 
 
+@pytest.mark.slow
 def test_names_and_addresses_of_one_server_count_together(tmp_path: Path) -> None:
     hosts = ("127.0.0.1", "localhost", "127.1", "0x7f.1")
     with login_server() as server:

@@ -8,7 +8,7 @@ from tests.incidents.sweep import CAUSES, SITES, Confusion, confusion, sweep
 
 # Shares of the states that are ill, and of those that are well.
 ALL_CLEARS, ALARMS, FIRST, WITHIN_TWO = 0.01, 0.02, 0.90, 0.95
-# Of every build: a cause of each kind, absent and severe, where no mistake is allowed.
+# A cause of each kind, absent and severe, where no mistake is allowed.
 SAMPLE = ("log", "spinning", "quiet", "log space")
 
 
@@ -17,6 +17,7 @@ def mistakes(found: Confusion) -> str:
     return "\n".join([str(found), *(f"{kind}: {each}" for kind, states in wrong.items() for each in states)])
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_sweep_has_no_mistake() -> None:
     found = confusion(list(sweep(Site(engines=4), SAMPLE, every=7)))
     assert found.ill >= 6 and found.well >= 4

@@ -35,6 +35,7 @@ def test_a_collector_that_the_configuration_switches_off_stays_off() -> None:
     assert shown.figures.waits == ()
 
 
+@pytest.mark.slow
 def test_a_cluster_is_one_server_whose_parts_are_summed() -> None:
     with watched("quiet-oltp", version="15.7 SP138 CE") as watching:
         shown = list(watching.frames(3, 10.0))[-1]
