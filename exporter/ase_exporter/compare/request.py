@@ -49,9 +49,8 @@ def answer(
     now = time.time()
     given = {"before": request.before, "after": request.after, "runs": request.runs}
     spans = [parse_span(name, text, now) for name, text in given.items() if text is not None]
-    target = instance_named(server, request.target)
-    selector = server_selector(target, request.selector)
-    known = marks_from_exporter(request.exporter, target) if request.exporter else None
+    known = marks_from_exporter(request.exporter, request.target) if request.exporter else None
+    selector = server_selector(instance_named(server, request.target), request.selector)
     marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now) if known is None else known
     if request.change is not None:
         mark = _find(marks, request.change)
