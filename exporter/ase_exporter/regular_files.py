@@ -81,9 +81,10 @@ def create(path: Path) -> BinaryIO:
         raise OSError(error.errno, "it is a link") if error.errno == errno.ELOOP else error from None
     status = os.fstat(file.fileno())
     if stat.S_ISREG(status.st_mode) and not is_stream:
-        if status.st_uid != os.geteuid():
+        is_own = status.st_uid == os.geteuid()
+        if not is_own or status.st_nlink > 1:
             file.close()
-            raise OSError(errno.EPERM, "it belongs to another user")
+            raise OSError(errno.EPERM, "it is a link" if is_own else "it belongs to another user")
         file.truncate(0)
     return file
 

@@ -72,11 +72,13 @@ def test_files_for_other_programs_can_be_read_and_not_written(run: Run, tmp_path
 def test_a_link_is_not_followed_and_a_file_of_another_user_not_overwritten(
     writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    victim, link = tmp_path / "victim", tmp_path / "link"
+    victim, link, hard = (tmp_path / name for name in ("victim", "link", "hard"))
     victim.write_text("precious")
     link.symlink_to(victim)
-    with pytest.raises(UserError, match="it is a link"):
-        WRITERS[writer](link)
+    hard.hardlink_to(victim)
+    for each in (link, hard):
+        with pytest.raises(UserError, match="it is a link"):
+            WRITERS[writer](each)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(UserError, match="it belongs to another user"):
         WRITERS[writer](victim)

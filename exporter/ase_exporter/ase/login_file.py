@@ -247,12 +247,14 @@ def _opened(directory: Path) -> FileIO | None:
             return None
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         file = FileIO(os.open(directory / FILE, flags, 0o600), "r+")
-        owner = directory.stat()
+        owner, status = directory.stat(), os.fstat(file.fileno())
+        # Whoever owns the directory may have linked a file of root.
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            return None
         if os.geteuid() == 0:
             # Its service has another user, who continues with the file.
             os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return file
+        return file
     except OSError:
         pass
     return None

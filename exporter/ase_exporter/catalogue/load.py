@@ -27,9 +27,9 @@ _WORD = re.compile(r"[A-Za-z_@#$][\w@#$]*|[();]")
 _FORBIDDEN = re.compile(
     r"alter|begin|break|bulk|checkpoint|close|commit|compute|connect|continue|create|dbcc|"
     r"deallocate|declare|delete|disk|drop|dump|exec|execute|fetch|go|goto|grant|if|"
-    r"insert|into|kill|load|merge|open|prepare|print|quiesce|raiserror|readtext|"
+    r"insert|into|kill|load|lock|merge|mount|online|open|prepare|print|quiesce|raiserror|readtext|"
     r"reconfigure|remove|reorg|return|revoke|rollback|save|set|setuser|shutdown|transfer|"
-    r"truncate|update|use|waitfor|while|writetext"
+    r"truncate|unmount|update|use|waitfor|while|writetext"
 )
 
 

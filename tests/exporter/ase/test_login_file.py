@@ -37,9 +37,11 @@ def test_a_link_is_not_followed_and_a_directory_of_everybody_is_not_used(tmp_pat
     victim.write_text("precious")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / FILE).symlink_to(victim)
+    (tmp_path / "hard").mkdir()
+    (tmp_path / "hard" / FILE).hardlink_to(victim)
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    places = [tmp_path / name for name in ("linked", "open", "own")]
+    places = [tmp_path / name for name in ("linked", "hard", "open", "own")]
     note(*places)
     assert known(*places) == [1.0]
     assert victim.read_text() == "precious"

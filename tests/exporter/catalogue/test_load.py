@@ -141,6 +141,7 @@ def test_a_select_is_accepted(text: str) -> None:
         ("exec sp_who", "`exec`"),
         ("sp_who", "`sp_who`"),
         ("select 1 delete t", "`delete`"),
+        ("select 1 lock table t in exclusive mode", "`lock`"),
         ("select 1; select 2", "`;`"),
         ("select 1 select 2", "a second `select`"),
         ("select * into copy from t", "`into`"),
