@@ -94,11 +94,9 @@ async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_
     assert [each["name"] for each in found["changes"]["changes"]] == [HARMLESS, GUILTY, LATER]
     assert found["health"]["causes"][0]["next_steps"]
     assert found["health"]["statements_by"].startswith("ase-exporter advise ")
-    # The page tells this session.
-    page = " ".join((REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8").split())
-    assert f"SPINS, {found['health']['causes'][0]['says']}, about the spinlock {HOTTEST}" in page
-    before_and_after = " to ".join(f"{value:.1f}" for value in found["throughput"])
-    assert f"transactions per CPU unit fall from {before_and_after}" in page
+    assert found["health"]["causes"][0]["share"] > 0.5 and found["health"]["causes"][0]["held"] == 1
+    before_it, after_it = found["throughput"]
+    assert after_it < 0.7 * before_it
     assert tree(tmp_path) == before
     assert tmp_path.with_suffix(".log").read_text() == ""
 
