@@ -31,7 +31,9 @@ AVERAGES = {
     "transactions": "sum(avg_over_time(ase:transactions:rate1m{%s}[%s]))",
     "cpu_units": "sum(avg_over_time(ase:cpu_units:rate1m{%s}[%s]))",
 }
-_SUM = "sum by (spinlock) (sum_over_time(ase:spinlock_WHAT:rate1m{%s}[%s]))"
+_SPINS = "sum by (spinlock) (sum_over_time(ase:spinlock_spins:rate1m{%s}[%s]))"
+# The rules record no waits.
+_RATE = "sum by (spinlock) (rate(ase_spinlock_WHAT_total{%s}[%s]))"
 
 # Names of gaps: the exporter or Prometheus was away; the exporter could not read the server; some scrapes are missing.
 NO_SCRAPE, SERVER_DOWN, THIN = "no data", "server down", "scrapes missing"
@@ -45,7 +47,7 @@ _ANSWERED = "max(sum_over_time(ase_up{%s}[%s]))"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpinlockHistory:
-    """One spinlock name. grabs, spins, waits: sums of samples of a rate by bin; only their ratios mean something."""
+    """One spinlock name. spins: sums of samples of a rate by bin, to compare. grabs, waits: per second."""
 
     name: str
     grabs: Values
@@ -210,7 +212,7 @@ def only_series(server: Prometheus, query: str, selector: str, period: Period) -
 
 
 def _spinlocks(server: Prometheus, selector: str, period: Period) -> tuple[SpinlockHistory, ...]:
-    hot = f"topk({TOP_IN_BIN}, {_SUM.replace('WHAT', 'spins')})"
+    hot = f"topk({TOP_IN_BIN}, {_SPINS})"
     spins = by_label(server, hot, "spinlock", selector, period)
     names = sorted(spins, key=lambda name: float(np.nansum(spins[name])), reverse=True)[:TOP]
     if not names:
@@ -218,7 +220,7 @@ def _spinlocks(server: Prometheus, selector: str, period: Period) -> tuple[Spinl
     # What Python escapes, RE2 takes for itself.
     chosen = f"{selector}, spinlock=~{promql('|'.join(map(re.escape, names)))}"
     grabs, waits = (
-        by_label(server, _SUM.replace("WHAT", what), "spinlock", chosen, period)
+        by_label(server, _RATE.replace("WHAT", what), "spinlock", chosen, period)
         for what in ("grabs", "waits")
     )
     nothing = np.full(period.count, np.nan)
