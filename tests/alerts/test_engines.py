@@ -20,7 +20,6 @@ DIFFERENT = {
         "AseSpinlockContention",
     ): "it fires some evaluations later: each sees what was recorded before it",
     ("vmalert-tool", "changes_rules"): "the baseline is kept an evaluation later, for the same reason",
-    ("vmalert-tool", "spinlocks_rules"): "the median of contention over a burst of one scrape is 1 and not 0",
 }
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
