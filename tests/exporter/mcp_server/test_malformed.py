@@ -114,8 +114,7 @@ def failing(server: Frames, address: str) -> None:
         ("diagnose", {"server": "PROD1"}, of_exporter),
         ("diagnose", {"server": "PROD1", "start": "now-1h"}, of_prometheus),
         ("changes", {"server": "PROD1"}, of_exporter),
-        # It asks Prometheus for the name of the server first.
-        ("compare", {"server": "PROD1", "change": "x"}, of_prometheus),
+        ("compare", {"server": "PROD1", "change": "x"}, of_exporter),
         ("sessions", {"server": "PROD1"}, of_exporter),
     ):
         reason = reason_of(server.request("tools/call", {"name": tool, "arguments": arguments}))
