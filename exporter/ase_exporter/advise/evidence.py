@@ -16,6 +16,16 @@ _NEEDED = {
     ("ase_cached_object_bytes", False): "cached objects: no table to bind is named",
 }
 
+# All metrics that the evidence is made of.
+METRICS = frozenset(
+    {
+        *(metric for metric, _ in _NEEDED),
+        *("ase_spinlock_spins_total", "ase_spinlock_waits_total", "ase_tempdb_sessions_assigned"),
+        *("ase_cache_size_bytes", "ase_cache_pool_size_bytes", "ase_cache_relaxed_replacement"),
+        *("ase_object_logical_reads_total", "ase_table_size_bytes"),
+    }
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SpinlockRates:

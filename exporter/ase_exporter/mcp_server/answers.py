@@ -27,8 +27,6 @@ from ase_exporter.sessions.session import Session
 from ase_exporter.views.figures import iso
 from ase_exporter.views.view import Foreign, Quoting
 
-# Whoever has a login of the server.
-ADVISE = "ase-exporter advise --target SERVER"
 MAX_SERVERS, MAX_WINDOWS, MAX_CHANGES, MAX_ROWS = 1000, 20, 50, 100
 # Seconds before the window in which a change may be the cause, and how many changes are listed.
 CHANGES_BEFORE, MAX_CAUSES = 3600.0, 10
@@ -96,7 +94,7 @@ def diagnose(sources: Sources, arguments: inputs.Diagnose) -> Answer:
     """Why a server is slow, or that nothing is wrong: causes by the session time that each explains.
 
     Without start: now. For a window, give the time since which it is slow as start. What is not judged is not well:
-    say so, and name the option that it needs. For the SQL of a next step, name the command in `statements_by`.
+    say so, and name the option that it needs.
     """
     if arguments.start is None and sources.exporter:
         return _diagnosis_now(sources, sources.exporter, arguments.server)
@@ -115,7 +113,6 @@ def diagnose(sources: Sources, arguments: inputs.Diagnose) -> Answer:
         "changes": [*map(_change, changes[-MAX_CAUSES:])],
         "alerts_fired": [*map(Foreign, sorted(fired))],
         "certainty": sure,
-        "statements_by": ADVISE,
     }
 
 
@@ -176,7 +173,6 @@ def _diagnosis_now(sources: Sources, exporter: str, server: str) -> Answer:
         "changes": [*map(_change, recent[-MAX_CAUSES:])],
         "alerts_fired": None,
         "certainty": {"notes": []},
-        "statements_by": ADVISE,
     }
 
 
@@ -296,6 +292,16 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Answer:
         "warnings": [Quoting(said(each)) for each in comparison.warnings],
         "method": method(comparison),
     }
+
+
+def advise(sources: Sources, arguments: inputs.OneServer) -> Answer:
+    """What eases what is wrong now: statements for an administrator, why, the most that they gain, and their price."""
+    if sources.exporter is None:
+        raise UserError("server: advice is of an exporter, which --url names")
+    found = ask_exporter(sources.exporter, "/advice", {"target": arguments.server})
+    if not isinstance(found, dict):
+        raise UserError("server: the exporter has not read it, or it does not answer: ask diagnose")
+    return {"server": arguments.server, **_foreign(found)}
 
 
 def _window(span: Span, said: Callable[[str], str] = str) -> Answer:

@@ -37,10 +37,15 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 
-class Window(Arguments):
-    """A server and a window of time."""
+class OneServer(Arguments):
+    """A server."""
 
     server: Server
+
+
+class Window(OneServer):
+    """A server and a window of time."""
+
     start: Start = "now-15m"
     end: End = "now"
 

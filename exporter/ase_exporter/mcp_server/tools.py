@@ -57,6 +57,7 @@ TOOLS = {
         answers.sessions,
         answers.changes,
         answers.compare,
+        answers.advise,
     )
 }
 

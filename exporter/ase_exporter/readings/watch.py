@@ -3,6 +3,9 @@
 from functools import cache
 from pathlib import Path
 
+from ase_exporter.advise import evidence
+from ase_exporter.advise.evidence import Evidence, evidence_of
+from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import BLOCKED, STARTING, Diagnosis, diagnose, unreachable
@@ -32,12 +35,13 @@ class TargetWatch:
     ) -> None:
         self._target, self._module = target, module
         self._clock = clock
-        self._tracker = Tracker(WINDOW, SPACING, _judged_metrics())
+        self._tracker = Tracker(WINDOW, SPACING, _judged_metrics() | evidence.METRICS)
         self._usual = Usual(target, state_directory)
         self._last = 0.0
         # The last diagnosis of a scrape without an error that knew enough, and when it was made.
         self._diagnosis: Diagnosis | None = None
         self._judged_at = 0.0
+        self._evidence: tuple[Sample, Diagnosis] | None = None
 
     def judge(self, result: ScrapeResult) -> None:
         """Set the diagnosis of a scrape that has ended, if it read all that the target's own module has."""
@@ -53,16 +57,28 @@ class TargetWatch:
         self._last = now
         if not result.summary.up:
             result.diagnosis = unreachable(self._sample(result), result.summary.error or "no answer in time")
-            self._diagnosis = None
+            self._diagnosis = self._evidence = None
             return
         if not result.summary.error:
             self._note(result)
-        found = diagnose(self._sample(result), self._usual.baseline(self._clock.time()))
+        sample = self._sample(result)
+        found = diagnose(sample, self._usual.baseline(self._clock.time()))
         if found.state != STARTING and not result.summary.error:
             self._usual.note(self._clock.time(), found)
         result.diagnosis = found
         self._diagnosis = None if fails or found.state == STARTING else found
         self._judged_at = now
+        self._evidence = (sample, found)
+
+    def evidence(self) -> Evidence | None:
+        """For advice, of the window of the last diagnosis; None while the server does not answer. From any thread."""
+        if self._evidence is None or not isinstance(facts := self._evidence[0].facts, ServerFacts):
+            return None
+        sample, diagnosis = self._evidence
+        seconds = max(1.0, sample.window("ase_spinlock_grabs_total"))
+        return evidence_of(
+            sample, diagnosis, facts.version, seconds, page_size=facts.page_size, options=facts.options
+        )
 
     def _note(self, result: ScrapeResult) -> None:
         self._tracker.note(self._last, {**result.collected, "": [OWN.value("ase_up", 1.0)]}, result.failed)

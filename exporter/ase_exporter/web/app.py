@@ -1,4 +1,4 @@
-"""The HTTP application: /metrics, /probe, /targets, /diagnosis, health, reload and the landing page."""
+"""The HTTP application: /metrics, /probe, /targets, /diagnosis, /advice, health, reload and the landing page."""
 
 import asyncio
 import contextlib
@@ -13,6 +13,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from ase_exporter.advise.advice import advise
+from ase_exporter.advise.data import advice_data
 from ase_exporter.ase.login_file import shared_directories
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.changes.host_snapshot import HostWatcher
@@ -77,6 +79,8 @@ class ExporterApp:
         self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
         self._totals = TotalsFiles(state_directory)
         self._logins = LoginLedger([*shared_directories(), state_directory], memory=memory)
+        # The judge of each target.
+        self.watches: dict[str, TargetWatch] = {}
         self.targets = Targets(self._logins, self._totals, self._on_scrape_end, self._judge)
         self.targets.configure(config, loaded.catalogue)
         self._process_totals = ProcessTotals(state_directory)
@@ -145,7 +149,8 @@ class ExporterApp:
         log.info("configuration loaded, targets: %d", len(config.targets))
 
     def _judge(self, target: Target) -> Callable[[ScrapeResult], None]:
-        return TargetWatch(target.name, target.module, self._state_directory).judge
+        watch = self.watches[target.name] = TargetWatch(target.name, target.module, self._state_directory)
+        return watch.judge
 
     def _on_scrape_end(self, target: str, result: ScrapeResult) -> None:
         if result.config_snapshot:
@@ -226,6 +231,7 @@ class _Handlers:
             self._counted("/probe", self.probe),
             self._counted("/targets", self.targets),
             self._counted("/diagnosis", self.diagnosis),
+            self._counted("/advice", self.advice),
             self._counted("/-/healthy", self.healthy),
             self._counted("/-/ready", self.ready),
             self._counted("/-/reload", reload, "POST", "PUT"),
@@ -297,6 +303,14 @@ class _Handlers:
             for name, state in states.items()
         }
         return JSONResponse(as_json(found))
+
+    async def advice(self, request: Request) -> Response:
+        """What eases what the last scrape of `target` found; null where the server does not answer."""
+        exporter, name = self._exporter, request.query_params.get("target", "")
+        if name not in exporter.targets.states or name not in exporter.watches:
+            return PlainTextResponse("no such target is configured\n", 404)
+        evidence = exporter.watches[name].evidence()
+        return JSONResponse(as_json(advice_data(advise(evidence)) if evidence else None))
 
     async def healthy(self, _: Request) -> Response:
         """Liveness: the exporter answers."""

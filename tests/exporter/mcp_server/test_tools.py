@@ -130,6 +130,19 @@ def test_servers_and_bytes_are_bounded() -> None:
         servers(many, chunks=10**6)
 
 
+def test_advice_is_that_of_the_exporter_with_names_of_others_marked() -> None:
+    step = {"statements": ["exec sp_cacheconfig 'hot'"], "gains": "at most 56% of session time"}
+    told = {"causes": [{"cause": {"about": "hot", "share": 0.56}, "steps": [step]}]}
+    with server(json.dumps(told).encode()) as (address, _):
+        found = TOOLS["advise"].call(Sources("http://127.0.0.1:1", f"http://{address}"), {"server": "ONE"})
+    assert found["causes"] == told["causes"]
+    assert found["foreign"] == ["about", "gains", "statements"]
+    with server(b"null") as (address, _), pytest.raises(UserError, match="it does not answer: ask diagnose"):
+        TOOLS["advise"].call(Sources("http://127.0.0.1:1", f"http://{address}"), {"server": "ONE"})
+    with pytest.raises(UserError, match="which --url names"):
+        TOOLS["advise"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})
+
+
 @pytest.mark.e2e
 @needs_prometheus
 def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:

@@ -6,6 +6,10 @@ import pytest
 from tests.exporter.clocks import StandingClock
 from tests.exporter.diagnosis.states import State, families_at, generated, said
 
+from ase_exporter.advise.advice import advise
+from ase_exporter.advise.data import advice_data
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.diagnose import DOWN, IDLE, NOT_KNOWN, STARTING, WORKS, Diagnosis, diagnose
 from ase_exporter.diagnosis.usual import MIN_MOMENTS, RECENT, SPACING
 from ase_exporter.metrics.outcomes import CollectorOutcome
@@ -42,6 +46,7 @@ class Server:
         self.time.ahead += after
         result = ScrapeResult(0.0, request, clock=self.time.clock)
         result.summary.error, result.summary.up, result.ended = error, up, True
+        result.facts = ServerFacts(parse_version("16.0 SP04"))
         if not error:
             read = families_at(self.state, self.time.ahead, last=last)
             result.collected = {name: read.get(name, []) for name in dict.fromkeys((*read, *RARE)) if name}
@@ -141,6 +146,20 @@ def test_a_server_that_does_not_answer_is_down_and_nothing_else_is_known(spins: 
     again = server.scrape().diagnosis
     assert again and again.state == STARTING
     assert server.after(WINDOW).state == "spinning"
+
+
+def test_advice_is_of_the_last_diagnosis(spins: State) -> None:
+    server = Server(spins)
+    assert server.watch.evidence() is None
+    found = server.after(2 * WINDOW)
+    evidence = server.watch.evidence()
+    assert evidence and evidence.diagnosis == found
+    told = advice_data(advise(evidence))
+    assert [each["cause"]["finding"] for each in told["causes"]] == [each.name for each in found.findings]
+    hottest = found.findings[0].subject
+    assert hottest and hottest.name in {each.name for each in evidence.spinlocks}
+    server.scrape(error="login refused", up=False)
+    assert server.watch.evidence() is None
 
 
 def test_before_its_first_answer_a_late_scrape_says_down() -> None:
