@@ -239,6 +239,10 @@ def _verdict(
     blind = [each for each in unknown if each.vital]
     if busy.unknown == TOO_FEW or (blind and all(each.reason == TOO_FEW for each in blind)):
         return STARTING, "WAITING", "figures are differences: a few more samples are needed", "none"
+    if measures["engine_time"].value == 0:
+        # Idle time counts, too: of engines that run it grows by as much as time passes.
+        text = "its counters stand still: the CPU time of its engines, idle time too, does not grow"
+        return NOT_KNOWN, "NOT KNOWN", text, "warn"
     if blind or busy.value is None:
         why = _not_judged(blind, busy.unknown)
         text = f"nothing is wrong in what was read; {why}; see ase-exporter check"

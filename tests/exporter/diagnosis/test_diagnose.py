@@ -244,6 +244,12 @@ def test_other_findings_of_a_young_server_are_not_said_to_come_from_cold_caches(
     assert words[0] == "LOG" and "DISK" in words and "cold" not in found.sentence
 
 
+def test_a_server_whose_counters_stand_still_is_not_idle() -> None:
+    still = {key: 0.0 if key[0].endswith("_total") else value for key, value in healthy().series.items()}
+    found = diagnose(State(still))
+    assert (found.state, found.level) == ("not_known", "warn") and "stand still" in found.text
+
+
 def test_several_sessions_that_loop_are_found_together() -> None:
     usual = baseline_of(diagnose(healthy()))
     state = healthy(0.85)
