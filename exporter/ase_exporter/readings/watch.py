@@ -3,8 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from ase_exporter.advise import evidence
-from ase_exporter.advise.evidence import Evidence, evidence_of
+from ase_exporter.advise.evidence import METRICS, Evidence, evidence_of
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.diagnosis.catalogue import catalogue
@@ -35,7 +34,7 @@ class TargetWatch:
     ) -> None:
         self._target, self._module = target, module
         self._clock = clock
-        self._tracker = Tracker(WINDOW, SPACING, _judged_metrics() | evidence.METRICS)
+        self._tracker = Tracker(WINDOW, SPACING, _tracked_metrics())
         self._usual = Usual(target, state_directory)
         self._last = 0.0
         # The last diagnosis of a scrape without an error that knew enough, and when it was made.
@@ -72,9 +71,12 @@ class TargetWatch:
 
     def evidence(self) -> Evidence | None:
         """For advice, of the window of the last diagnosis; None while the server does not answer. From any thread."""
-        if self._evidence is None or not isinstance(facts := self._evidence[0].facts, ServerFacts):
+        # Once: the target's thread may put another one in its place meanwhile, or none.
+        if (found := self._evidence) is None:
             return None
-        sample, diagnosis = self._evidence
+        sample, diagnosis = found
+        if not isinstance(facts := sample.facts, ServerFacts):
+            return None
         seconds = max(1.0, sample.window("ase_spinlock_grabs_total"))
         return evidence_of(
             sample, diagnosis, facts.version, seconds, page_size=facts.page_size, options=facts.options
@@ -102,6 +104,11 @@ class TargetWatch:
 @cache
 def _judged_collectors() -> frozenset[str]:
     return frozenset(map(collector_of, _judged_metrics()))
+
+
+@cache
+def _tracked_metrics() -> frozenset[str]:
+    return _judged_metrics() | METRICS
 
 
 @cache

@@ -142,6 +142,8 @@ class ExporterApp:
         _log_problems(loaded)
         config = loaded.config
         self.targets.configure(config, loaded.catalogue)
+        for gone in self.watches.keys() - self.targets.states.keys():
+            del self.watches[gone]
         self.config = config
         await self._replace_host(config)
         await self.journal.configure(config.changes, _host_watch(config))
@@ -306,10 +308,10 @@ class _Handlers:
 
     async def advice(self, request: Request) -> Response:
         """What eases what the last scrape of `target` found; null where the server does not answer."""
-        exporter, name = self._exporter, request.query_params.get("target", "")
-        if name not in exporter.targets.states or name not in exporter.watches:
+        watch = self._exporter.watches.get(request.query_params.get("target", ""))
+        if watch is None:
             return PlainTextResponse("no such target is configured\n", 404)
-        evidence = exporter.watches[name].evidence()
+        evidence = watch.evidence()
         return JSONResponse(as_json(advice_data(advise(evidence)) if evidence else None))
 
     async def healthy(self, _: Request) -> Response:

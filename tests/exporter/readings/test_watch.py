@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.clocks import StandingClock
-from tests.exporter.diagnosis.states import State, families_at, generated, said
+from tests.exporter.diagnosis.states import State, families_at, generated, healthy, said
 
 from ase_exporter.advise.advice import advise
 from ase_exporter.advise.data import advice_data
+from ase_exporter.advise.evidence import METRICS, evidence_of
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.diagnose import DOWN, IDLE, NOT_KNOWN, STARTING, WORKS, Diagnosis, diagnose
+from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.usual import MIN_MOMENTS, RECENT, SPACING
 from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.readings.watch import HOLDS, MAX_GAP, WINDOW, TargetWatch
@@ -160,6 +162,21 @@ def test_advice_is_of_the_last_diagnosis(spins: State) -> None:
     assert hottest and hottest.name in {each.name for each in evidence.spinlocks}
     server.scrape(error="login refused", up=False)
     assert server.watch.evidence() is None
+
+
+def test_all_that_advice_reads_is_kept() -> None:
+    asked = set()
+
+    class Asked(State):
+        def rows(self, metric: str) -> Rows:
+            asked.add(metric)
+            return super().rows(metric)
+
+        rates = rows
+
+    state = Asked({**healthy().series, ("ase_cache_partitions", (("cache", "hot"),)): 1.0})
+    evidence_of(state, diagnose(healthy()), parse_version("16.0 SP04"), WINDOW, page_size=2048)
+    assert asked == METRICS
 
 
 def test_before_its_first_answer_a_late_scrape_says_down() -> None:

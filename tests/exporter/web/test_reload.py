@@ -123,6 +123,7 @@ async def test_reloads_do_not_get_a_login_locked(server: Simulated, logins: Logi
         file[0] = replace(refused, targets=(replace(refused.targets[0], name="ALIAS"),))
         await app.reload()
         assert not (await scrape(app, "ALIAS")).summary.up
+        assert app.watches.keys() == {"ALIAS"}
         assert 1 <= logins.begun <= LOGIN_ATTEMPTS
         # Another password of that login is tried at once.
         file[0] = one(server, PASSWORD)
