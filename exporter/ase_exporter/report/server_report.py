@@ -132,7 +132,13 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
     marks = read_changes(server, selector, period, scrape)
     effects = judge(server, selector, marks, now, scrape)
     worst = sorted(ranked, key=lambda hour: hour.rank, reverse=True)
-    diagnosis = _diagnosis_of(server, selector, worst[0], period)
+
+    def diagnosis_of(hour: Hour) -> PastDiagnosis:
+        end = min(period.end, hour.start + hour.seconds)
+        return read_diagnosis(server, selector, Span("hour", hour.start, end))
+
+    diagnosis = diagnosis_of(worst[0])
+    eased, later = _to_ease(worst, effects)
     profile = ProfileReader(server, selector, Span("period", period.start, period.end), scrape)
     load, tables = tuple(profile.load()), {name: profile.table(name) for name in empty_tables()}
     return ServerReport(
@@ -143,7 +149,7 @@ def read_report(server: Prometheus, target: str, range_: Range, now: float, more
         marks=tuple(marks),
         effects=tuple(effects),
         gaps=tuple(gap for gap in found_gaps if gap.name != THIN),
-        to_ease=_to_ease(server, selector, worst, effects, period),
+        to_ease=ToEase(eased, later, diagnosis if eased is worst[0] else diagnosis_of(eased)),
         diagnosis=diagnosis,
         load=load,
         tables=tables,
@@ -162,17 +168,9 @@ def _alerts_told(alerts: ProfileTable) -> str:
     return f"{counted(len(urgent), 'alert')} fired, {name} ({severity}) for {duration(seconds)}"
 
 
-def _diagnosis_of(server: Prometheus, selector: str, hour: Hour, period: Period) -> PastDiagnosis:
-    end = min(period.end, hour.start + hour.seconds)
-    return read_diagnosis(server, selector, Span("hour", hour.start, end))
-
-
-def _to_ease(
-    server: Prometheus, selector: str, worst: Sequence[Hour], effects: Sequence[Effect], period: Period
-) -> ToEase:
-    """Of the worst hour since the last change; of the worst of all, if no hour has begun since."""
+def _to_ease(worst: Sequence[Hour], effects: Sequence[Effect]) -> tuple[Hour, tuple[Change, ...]]:
+    """The worst hour since the last change, or the worst of all if none has begun since; the changes after it."""
     last = max((effect.at for effect in effects), default=0.0)
     hour = next((each for each in worst if each.start >= last), worst[0])
     end = hour.start + hour.seconds
-    later = tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
-    return ToEase(hour, later, _diagnosis_of(server, selector, hour, period))
+    return hour, tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
