@@ -121,7 +121,7 @@ class Diagnosis:
         if self.findings and self.measures["busy_share"].unknown == TOO_FEW:
             return f"what needs rates is not judged yet ({TOO_FEW})"
         blind = [each for each in self.unknown if each.vital and each.reason != TOO_FEW]
-        return _not_judged(blind) if self.findings and blind else ""
+        return not_judged_text(blind) if self.findings and blind else ""
 
     @property
     def sentence(self) -> str:
@@ -244,7 +244,7 @@ def _verdict(
         text = "its counters stand still: the CPU time of its engines, idle time too, does not grow"
         return NOT_KNOWN, "NOT KNOWN", text, "warn"
     if blind or busy.value is None:
-        why = _not_judged(blind, busy.unknown)
+        why = not_judged_text(blind, busy.unknown)
         text = f"nothing is wrong in what was read; {why}; see ase-exporter check"
         return NOT_KNOWN, "NOT KNOWN", text, "warn"
     if puzzles := judge.puzzles():
@@ -257,7 +257,8 @@ def _verdict(
     return state, state.upper(), f"{', '.join(figures)}{_not_compared(measures, unknown)}", "good"
 
 
-def _not_judged(unknown: Sequence[Unknown], otherwise: str = "") -> str:
+def not_judged_text(unknown: Sequence[Unknown], otherwise: str = "") -> str:
+    """Which findings were not judged, and why; otherwise: the reason where they have none."""
     parts = dict.fromkeys(part for each in unknown for part in each.reason.split("; "))
     reasons = "; ".join(parts) or otherwise
     return f"not judged: {', '.join(dict.fromkeys(each.word.lower() for each in unknown))} ({reasons})"
@@ -319,7 +320,7 @@ class _Judge:
         return Finding(
             name=name,
             word=definition.word,
-            text=definition.says.format(**says) + (f"; {_not_judged(doubts)}" if doubts else ""),
+            text=definition.says.format(**says) + (f"; {not_judged_text(doubts)}" if doubts else ""),
             share=share,
             rank=rank,
             level=level_of(rank),

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from ase_exporter.compare.prometheus import Labels, Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import FindingDefinition, catalogue
-from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STARTING, STATE_RANKS, Level, Subject, level_of
+from ase_exporter.diagnosis.diagnose import (
+    NOT_KNOWN,
+    STARTING,
+    STATE_RANKS,
+    Level,
+    Subject,
+    Unknown,
+    level_of,
+    not_judged_text,
+)
 from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.views.figures import shown
 
@@ -89,10 +98,12 @@ class PastDiagnosis:
     def not_judged(self) -> str:
         """The vital findings that were not judged, and why; '' if there are none."""
         known = catalogue().findings
-        vital = {name: reason for name, reason in self.unknown.items() if known[name].vital}
-        words = dict.fromkeys(known[name].word.lower() for name in vital)
-        reasons = dict.fromkeys(part for reason in vital.values() for part in reason.split("; "))
-        return f"not judged: {', '.join(words)} ({'; '.join(reasons)})" if words else ""
+        vital = [
+            Unknown(name, known[name].word, reason, vital=True)
+            for name, reason in self.unknown.items()
+            if known[name].vital
+        ]
+        return not_judged_text(vital) if vital else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def difference_view(before: Report, after: Report, top: int) -> View:
             Section("Findings", [Items(findings)]),
             *([] if findings else [Line("  no headline is better or worse")]),
             Section("", [Table(columns("Headline", *figures, figures=figures), headlines)]),
-            *([Section("Configuration", [Items(configuration)])]),
+            Section("Configuration", [Items(configuration)]),
             Section("", [Table(heads, cells), Line(count, "soft")]),
         ],
     )
