@@ -64,6 +64,14 @@ class Simulated:
         """Wait until every connection is closed."""
         asyncio.run_coroutine_threadsafe(self.listener.drained(), self.loop).result(60)
 
+    def advance(self, seconds: float) -> None:
+        """Let simulated time pass, on the loop that answers: beside an answer, the same time would be counted twice."""
+
+        async def advance() -> None:
+            self.model.advance(seconds)
+
+        asyncio.run_coroutine_threadsafe(advance(), self.loop).result(60)
+
     def scraper(
         self,
         auth: Auth | None = None,

@@ -103,7 +103,7 @@ class Fuzzed:
             while True:
                 deaths = await restarts(self.scraper)
                 before = await asyncio.gather(*(self._good(name) for name in every))
-                self.server.model.advance(15.0)
+                self.server.advance(15.0)
                 self.recording.forget()
                 after = await asyncio.gather(*(self._good(name) for name in every))
                 if deaths == await restarts(self.scraper):

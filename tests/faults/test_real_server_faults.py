@@ -32,7 +32,7 @@ from ase_simulator.model.database_states import DATABASE_STATES
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Simulated]:
     with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
-        server.model.advance(600.0)
+        server.advance(600.0)
         yield server
 
 
@@ -102,7 +102,7 @@ def test_numbers_of_another_type_give_the_same_figures(server: Simulated, scrape
         scraper.close()
         server.model.faults.column_types = types
         before = samples(scrape(scraper))
-        server.model.advance(15.0)
+        server.advance(15.0)
         seen = scrape(scraper)
         assert failed(seen) == {}
         after = samples(seen)
@@ -120,7 +120,7 @@ def test_a_start_date_that_is_no_date_is_no_restart(server: Simulated) -> None:
     for types in ({"monState.StartDate": "varchar(30)"}, {}):
         scraper.close()
         server.model.faults.column_types = types
-        server.model.advance(1.0)
+        server.advance(1.0)
         after = samples(scrape(scraper))["ase_spinlock_grabs_total"]
         # The raw grabs of all slots.
         grabs = max(map(sum, slots(server).values()))
@@ -277,12 +277,12 @@ def test_a_hundred_thousand_slots_of_spinlocks_cost_a_hundred_rows() -> None:
         server.model.set_option("lock hashtable size", 524_288, "sa")
         server.model.set_option("lock spinlock ratio", 5, "sa")
         server.model.restart()
-        server.model.advance(10_000_000.0)
+        server.advance(10_000_000.0)
         one = scraper_of(server.address)
         scrape(one)
         before = slots(server)
         rows = one.cost.rows
-        server.model.advance(15.0)
+        server.advance(15.0)
         seen = scrape(one)
         assert failed(seen) == {}
         one.close()
@@ -371,7 +371,7 @@ def test_start_and_clear_keep_their_times_when_the_clocks_change(zone: str, tmp_
             for _ in range(4):
                 seen = scrape(one, clock=shifted)
                 started.append(samples(seen)["ase_start_timestamp_seconds"][()])
-                server.model.advance(PLAN_LIFETIME + 1)
+                server.advance(PLAN_LIFETIME + 1)
                 shifted.ahead += PLAN_LIFETIME + 1
             scrape(one, clock=shifted)
             server.model.clear_monitors()
@@ -405,7 +405,7 @@ def test_problems_in_the_error_log_are_counted_by_their_text(version: str) -> No
         world = server.model.world
         for number, text in enumerate(LOG):
             world.log.write(world.seconds + number, text, 0, 99)
-        server.model.advance(15.0)
+        server.advance(15.0)
         found = samples(scrape(one))
         one.close()
     counted = found["ase_error_log_problems_total"]

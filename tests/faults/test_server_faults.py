@@ -103,7 +103,7 @@ def test_a_jump_of_the_exporters_clock_changes_no_counter_and_no_deadline(
     scrape(one)
     before = samples(scrape(one))
     shifted.jump = jump
-    server.model.advance(15.0)
+    server.advance(15.0)
     seen = scrape(one)
     after = samples(seen)
     one.close()

@@ -154,13 +154,13 @@ def test_totals_are_those_of_the_server_after_kills_and_redeployments(
     at = 0.0
     for number in range(rounds):
         for _ in range(dice.randint(3, 5)):
-            server.model.advance(15.0)
+            server.advance(15.0)
             at += 15.0
             now = deployment.totals()
             recording.append((at, now[TRANSACTIONS]))
         in_flight = deployment.scrape_in_background() if dice.random() < 0.5 else None
         # Ten seconds in which nobody looks; not at the same place of the scrape interval.
-        server.model.advance(10.0)
+        server.advance(10.0)
         match number % 3:
             case 0:
                 deployment.kill()
@@ -173,7 +173,7 @@ def test_totals_are_those_of_the_server_after_kills_and_redeployments(
                 deployment.start()
         if in_flight:
             in_flight.join()
-        server.model.advance(5.0)
+        server.advance(5.0)
         at += 15.0
         now = deployment.totals()
         recording.append((at, now[TRANSACTIONS]))
@@ -206,12 +206,12 @@ def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(
 ) -> None:
     deployment = deploy(state=False)
     first, truth = deployment.totals(), inside(server)
-    server.model.advance(20.0)
+    server.advance(20.0)
     deployment.kill_child()
     assert growth(deployment.totals(), first) == growth(inside(server), truth)
     assert deployment.running
     assert "ase_exporter_totals_persistent 0.0" in deployment.running.get("/metrics")
-    server.model.advance(20.0)
+    server.advance(20.0)
     deployment.kill()
     deployment.start()
     assert set(deployment.totals().values()) == {0}
@@ -220,13 +220,13 @@ def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(
 def restart_unseen(server: Simulated, deployment: Deployment, end: Callable[[], None]) -> tuple[float, float]:
     """The transactions last seen, and those seen after the exporter has ended in some way and the server restarted."""
     before = deployment.totals()[TRANSACTIONS]
-    server.model.advance(30.0)
+    server.advance(30.0)
     seen = deployment.totals()[TRANSACTIONS]
     assert seen > before
     end()
-    server.model.advance(30.0)
+    server.advance(30.0)
     server.model.restart()
-    server.model.advance(20.0)
+    server.advance(20.0)
     deployment.start()
     return seen, deployment.totals()[TRANSACTIONS]
 
@@ -249,7 +249,7 @@ def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_kn
 def test_damaged_totals_start_again(server: Simulated, deploy: Deploy, tmp_path: Path) -> None:
     deployment = deploy()
     deployment.totals()
-    server.model.advance(30.0)
+    server.advance(30.0)
     assert any(deployment.totals().values())
     deployment.kill()
     (path,) = (tmp_path / "state" / "totals").glob("*.totals")

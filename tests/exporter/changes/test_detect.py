@@ -27,7 +27,7 @@ def test_a_simulated_day_of_idling_is_no_change() -> None:
         watch = ConfigWatcher(60)
         first = last = snapshot(query, watch)
         for _ in range(8):
-            server.model.advance(3 * 3600)
+            server.advance(3 * 3600)
             parts_now = snapshot(query, watch)
             assert compare(last, parts_now) == []
             last = parts_now

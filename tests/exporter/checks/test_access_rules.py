@@ -33,7 +33,7 @@ def read(server: Simulated, user: str) -> tuple[set[str], set[str], set[str]]:
 )
 def test_what_the_login_does_not_see_is_explained(scenario: str) -> None:
     with run("16.0 SP04", scenario, speed=0.0) as server:
-        server.model.advance(600.0)
+        server.advance(600.0)
         all_metrics, all_parts, _ = read(server, "sa")
         for user in ("monitor", "nobody"):
             assert_explained(all_metrics, all_parts, read(server, user), server.check(user).report())

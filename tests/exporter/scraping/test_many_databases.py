@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulated]:
     scenario = many_databases(tmp_path_factory.mktemp("scenario"), COUNT)
     # Time stands still then, so that no series begins after the first scrape.
     with run("16.0 SP04", scenario, speed=0.0) as running:
-        running.model.advance(3600.0)
+        running.advance(3600.0)
         yield running
 
 
