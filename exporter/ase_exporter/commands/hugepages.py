@@ -20,7 +20,6 @@ def hugepages(
     page_size: str | None = None,
     headroom: int = 512,
     server: str | None = None,
-    touched_gib: float | None = None,
     config_file: Path | None = None,
     target: str | None = None,
     user: str | None = None,
@@ -46,8 +45,7 @@ def hugepages(
     else:
         raise UserError("expected a target to query (--config.file), or --max-memory PAGES")
     need = requirement(pages, page_size=size, headroom=headroom, source=source, server=server)
-    touched = need.memory if touched_gib is None else int(touched_gib * 1024**3)
-    print_view(hugepages_view(need, host, touched))
+    print_view(hugepages_view(need, host))
 
 
 def _servers(settings: HostConfig) -> tuple[ServerState, ...]:

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ase_exporter.host.machine import UNITS
 from ase_exporter.host.sizing import Requirement
-from ase_exporter.host.verdict import HostState, relevant, used_by_others
+from ase_exporter.host.verdict import UNITS, HostState, relevant, used_by_others
 
 _GIB = UNITS["G"]
 # What is left of the memory for everything else is said where it is less than this share.
@@ -76,7 +75,7 @@ def _pool(need: Requirement, host: HostState, pages: int, notes: list[str]) -> I
     note = ", ".join(notes)
     sysctl, now, boot = "/etc/sysctl.conf", "now, until the next boot", "kernel boot line"
     thp = "" if host.thp is None else " transparent_hugepage=never"
-    if need.page_size in host.architecture.firmware_sizes:
+    if need.page_size in host.firmware_sizes:
         reason = f"the firmware sets pages of {need.size} aside (HMC: huge pages of the partition)"
         yield from (HostSetting(place, note=reason) for place in (sysctl, now, boot))
     elif need.page_size == host.default_size:

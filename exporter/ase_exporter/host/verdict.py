@@ -1,16 +1,19 @@
 """Compares a host with the huge pages that ASE requires, as sentences."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from ase_exporter.host.files import parse_sizes, read_kernel_text
 from ase_exporter.host.kernel import HugePagePool, host_pools, thp_mode
-from ase_exporter.host.machine import Architecture, architecture, in_container, unlisted_sizes
 from ase_exporter.host.process_finder import ServerKey
 from ase_exporter.host.sizing import Requirement
 
 About = Literal["pool", "stranded", "page size", "use", "memlock", "THP"]
+UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
+# Of a container: the runtime mounts what belongs to its host read-only.
+_READ_ONLY = re.compile(r"^\S+ /(?:proc/sys|sys) \S+ (?:\S+,)?ro[,\s]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +38,15 @@ class ServerState:
 class HostState:
     """The host's huge-page state. Sizes are in bytes; those that are not known are None.
 
-    default_size: of a huge page. memory: of the machine. page_tables: in use. unlisted: sizes of huge pages that the
-    host can have beside those of its pools. container: settings of the kernel are not to be changed from here.
+    default_size: of a huge page. memory: of the machine. unlisted: sizes of huge pages that the host can have beside
+    those of its pools. container: settings of the kernel are not to be changed from here.
     """
 
     pools: tuple[HugePagePool, ...]
     default_size: int | None
     thp: str | None
-    page_tables: int | None
     servers: tuple[ServerState, ...]
     memory: int | None
-    architecture: Architecture
     unlisted: frozenset[int] = frozenset()
     container: bool = False
 
@@ -54,6 +55,11 @@ class HostState:
         """Sizes of huge pages that the host can have, ascending."""
         default = {self.default_size} if self.default_size else set()
         return sorted({pool.size_bytes for pool in self.pools} | default | self.unlisted)
+
+    @property
+    def firmware_sizes(self) -> frozenset[int]:
+        """Sizes that only the firmware can set aside: 16 GiB on POWER with hash page tables, which alone has 16 MiB."""
+        return frozenset({16 * UNITS["G"]} if 16 * UNITS["M"] in self.sizes else ())
 
     @property
     def offered(self) -> str:
@@ -174,18 +180,21 @@ def _thp(host: HostState) -> Check:
 
 
 def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> HostState:
-    """Read the host's memory, huge pages, THP mode and page tables; servers are passed through."""
+    """Read the host's memory, huge pages and THP mode; servers are passed through."""
     meminfo = parse_sizes(read_kernel_text(f"{procfs}/meminfo") or "")
     pools, default = tuple(host_pools(sysfs)), meminfo.get("Hugepagesize")
-    sizes = {pool.size_bytes for pool in pools} | ({default} if default else set())
     return HostState(
         pools=pools,
         default_size=default,
         thp=thp_mode(sysfs),
-        page_tables=meminfo.get("PageTables"),
         servers=servers,
         memory=meminfo.get("MemTotal"),
-        architecture=architecture(procfs, sizes),
-        unlisted=unlisted_sizes(procfs) if sizes else frozenset(),
-        container=in_container(procfs),
+        unlisted=_unlisted_sizes(procfs) if pools or default else frozenset(),
+        container=_READ_ONLY.search(read_kernel_text(f"{procfs}/self/mounts") or "") is not None,
     )
+
+
+def _unlisted_sizes(procfs: str) -> frozenset[int]:
+    """Sizes in bytes that the CPU has and that sysfs lists once the boot line names them: 1 GiB of older kernels."""
+    flags = re.search(r"^flags\s*:.*\bpdpe1gb\b", read_kernel_text(f"{procfs}/cpuinfo") or "", re.MULTILINE)
+    return frozenset({UNITS["G"]}) if flags else frozenset()

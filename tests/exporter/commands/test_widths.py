@@ -81,9 +81,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "changes": print_changes,
     "check": lambda: print_view(check_view(checked())),
     "compare": lambda: print_view(comparison_view(RESULT, everything=True)),
-    "hugepages": lambda: print_view(
-        hugepages_view(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), touched=2**40)
-    ),
+    "hugepages": lambda: print_view(hugepages_view(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)))),
     "sysmon parse": lambda: print_view(sysmon_view(parsed(1))),
     "sysmon diff": lambda: print_view(difference_view(parsed(1), parsed(2), 25)),
     "top --once": print_top,
