@@ -267,8 +267,8 @@ class _Hiding:
 
 
 def _is_text(sql: str) -> bool:
-    """Procedures, names of options, and tables without names of users."""
-    return sql.startswith(("exec ", "sp_")) or any(
+    """sp_sysmon, names of options, and tables without names of users."""
+    return sql.startswith("sp_") or any(
         table in sql
         for table in ("master..sysconfigures", "master..monTask", "master..monWorkQueue", "monLicense")
     )

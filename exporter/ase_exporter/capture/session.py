@@ -1,27 +1,21 @@
-"""Takes a capture: scrapes a target as `serve` does over connections that record, then runs a few procedures."""
+"""Takes a capture: scrapes a target as `serve` does over connections that record."""
 
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from ase_exporter.ase.connection import DatabaseError, Endpoint
-from ase_exporter.ase.login import Login
 from ase_exporter.capture.file import Capture, CaptureHeader
 from ase_exporter.capture.recording import Recorder
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.config import Auth, Config, Module, Target
+from ase_exporter.config import Config, Module, Target
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.target_scraper import SESSION_SETUP, TargetScraper
+from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sysmon.runner import SampleError, take_sample
-
-# They only print; administrators paste their output when they ask for help, and the catalogue reads the same tables.
-PROCEDURES = ("exec sp_configure", "exec sp_helpcache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,6 @@ def take_capture(
     Every collector is read in every scrape, also one with a longer interval.
     """
     recorder = Recorder(clock)
-    auth = config.auth[target.auth]
     scraper = _scraper(config, target, catalogue, plan, recorder, clock)
     created = datetime.fromtimestamp(clock.time(), UTC)
     started = clock.monotonic()
@@ -71,7 +64,6 @@ def take_capture(
             on_progress(f"scrape {number} of {plan.scrapes}", result)
     finally:
         scraper.close()
-    _run_procedures(target, auth, plan, recorder, clock, on_progress)
     if plan.sysmon_seconds:
         on_progress(f"sp_sysmon: {_sample(config, target, plan.sysmon_seconds, recorder)}", None)
     header = CaptureHeader(
@@ -104,28 +96,6 @@ def _scraper(
         clock=clock,
         open_connection=recorder.open,
     )
-
-
-def _run_procedures(
-    target: Target,
-    auth: Auth,
-    plan: Plan,
-    recorder: Recorder,
-    clock: Clock,
-    on_progress: OnProgress,
-) -> None:
-    connection = Login(Endpoint.of(target), auth, recorder.open, clock=clock).open(
-        clock.monotonic() + plan.timeout
-    )
-    try:
-        connection.query(SESSION_SETUP, clock.monotonic() + plan.timeout)
-        for sql in PROCEDURES:
-            # An error is part of the recording.
-            with contextlib.suppress(DatabaseError):
-                connection.query(sql, clock.monotonic() + plan.timeout)
-            on_progress(sql.removeprefix("exec "), None)
-    finally:
-        connection.close()
 
 
 def _sample(config: Config, target: Target, seconds: int, recorder: Recorder) -> str:

@@ -102,12 +102,9 @@ def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
         ),
         statement(PROXY_COLUMNS, [text("name"), text("name")], [thing, login]),
         statement(bindings, [text("name"), text("char_value")], [thing, cache]),
-        statement(
-            "exec sp_helpcache", [text("Cache Name"), text("Entity Name")], [cache, f"{database}.dbo.{thing}"]
-        ),
         printed("sp_sysmon '00:00:10', 'noclear'", f"Server Name:   {server}", f"  Cache: {cache}"),
         failed(error),
-        statement("exec sp_who", [text("a")], [f"from {address} by {login}"], messages=[error]),
+        statement("sp_sysmon", [text("a")], [f"from {address} by {login}"], messages=[error]),
         Execution(
             1, "select b", 0.1, [Result([], [ColumnType("b", "bytearray", 99, 0, True)], [[server.encode()]])]
         ),
@@ -215,10 +212,6 @@ def test_numbers_dates_and_sizes_stay() -> None:
             ["zorg", "prod01"],
         ),
         (statement("select Name from master..monTask", [text("Name")], ["zorg_spin"]), ["zorg"]),
-        (
-            statement("exec sp_helpcache", [text("Cache Name")], ["zorgmax"], ["owner zorg-0412 of cache"]),
-            ["zorg"],
-        ),
         (
             statement(
                 "select ErrorMessage, Time from master..monErrorLog",
