@@ -12,8 +12,8 @@ from ase_exporter.catalogue.model import Collector, Metric
 from ase_exporter.sysmon.metrics import SYSMON
 
 NO_SYSMON = "Not collected: sp_sysmon is off (targets: sysmon: in the configuration; needs sa_role)"
-# Facts in labels, times, and single figures of a report: no graph shows them.
-_NO_GRAPH = ("_info", "_timestamp_seconds", "_sysmon_cell")
+# Facts in labels, and times: no graph shows them.
+_NO_GRAPH = ("_info", "_timestamp_seconds")
 _WORDS = {
     "cpu": "CPU",
     "io": "I/O",

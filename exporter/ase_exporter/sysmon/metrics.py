@@ -1,4 +1,4 @@
-"""A report as metric families: headline figures, and on request every figure.
+"""A report as metric families: its headline figures.
 
 metrics.csv declares the metrics, headlines.csv says of which rows they are. A row is known by its section and by its
 sub-headings and label, joined by ' / '; the named groups of the pattern become labels. Where versions name a row
@@ -7,8 +7,7 @@ differently, the pattern matches both.
 
 import re
 import time
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -63,18 +62,14 @@ def _headlines() -> list[_Headline]:
     ]
 
 
-def families(
-    report: Report, cells: Collection[str] = (), ended: float | None = None, now: float | None = None
-) -> list[Family]:
+def families(report: Report, ended: float | None = None, now: float | None = None) -> list[Family]:
     """Everything that is exported of one report.
 
-    cells: sections (keyword such as 'kernel', or title) of which every figure is wanted; 'all' for all.
     ended: when the sample ended in seconds since the epoch, where known better than by the report, which
     prints its server's wall clock without a zone (read as this machine's).
     """
     sample = _sample(report, ended, time.time() if now is None else now)
-    found = [*sample, *headlines(report), _cells(report, cells)]
-    return [family for family in found if family.samples]
+    return [family for family in (*sample, *headlines(report)) if family.samples]
 
 
 def headlines(report: Report) -> list[Family]:
@@ -200,19 +195,3 @@ def _busy(row: ReportRow) -> Iterator[tuple[str, float]]:
 def _ratio(percent: float) -> float:
     """A printed percentage in base units, without the noise of binary fractions."""
     return round(percent / 100, 6)
-
-
-def _cells(report: Report, names: Collection[str]) -> Family:
-    """Every figure of the sections asked for, as printed: percents stay percents."""
-    wanted = {SECTION_KEYWORDS.get(name, name) for name in names}
-    found = SYSMON.family("ase_sysmon_cell")
-    seen: Counter[tuple[str, ...]] = Counter()
-    for section, row, cell in report.cells():
-        if "all" not in wanted and section.name not in wanted:
-            continue
-        path = " / ".join((section.instance, *row.path) if section.instance else row.path)
-        labels = (cell.measure, path, row.label, section.name)
-        seen[labels] += 1
-        label = row.label if seen[labels] == 1 else f"{row.label} ({seen[labels]})"
-        found.add(cell.value, cell.measure, path, label, section.name)
-    return found

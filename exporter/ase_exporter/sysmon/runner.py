@@ -168,7 +168,7 @@ class SysmonRunner:
         if success is not None:
             found.append(SYSMON.value("ase_sysmon_last_run_success", success))
         if last and now - last[1] < STALE_AFTER * self._settings.interval:
-            found += families(last[0], self._settings.detail_sections, ended=last[1], now=now)
+            found += families(last[0], ended=last[1], now=now)
         return found
 
     def run_once(self) -> str:

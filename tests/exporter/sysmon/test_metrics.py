@@ -1,4 +1,4 @@
-"""Headline figures and cells as metrics."""
+"""Headline figures as metrics."""
 
 import pytest
 from tests.exporter.samples import Samples, by_name
@@ -9,8 +9,8 @@ from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.report import parse
 
 
-def exported(text: str, cells: tuple[str, ...] = ()) -> Samples:
-    return by_name(families(parse(text), cells, ended=1_000.0, now=1_030.0))
+def exported(text: str) -> Samples:
+    return by_name(families(parse(text), ended=1_000.0, now=1_030.0))
 
 
 def sample(found: Samples, name: str) -> dict[tuple[str, ...], float]:
@@ -89,31 +89,6 @@ def test_rates_are_by_the_seconds_that_the_sample_really_took() -> None:
     found = exported(samples.report(commits, busy))
     assert sample(found, "sample_interval_seconds") == {(): 60.0}
     assert sample(found, "committed_transactions_per_second")[()] == pytest.approx(72000 / 66)
-
-
-def test_cells_are_exported_for_the_sections_asked_for_alone() -> None:
-    assert "ase_sysmon_cell" not in exported(WHOLE)
-    by_keyword = sample(exported(WHOLE, ("xactsum",)), "cell")
-    assert by_keyword == {
-        ("per_sec", "Transaction Summary", "Committed Xacts", "Transaction Profile"): 1200.0,
-        ("count", "Transaction Summary", "Committed Xacts", "Transaction Profile"): 72000.0,
-    }
-    every = sample(exported(WHOLE, ("all",)), "cell")
-    assert len(every) == sum(1 for _ in parse(WHOLE).cells())
-
-
-def test_a_row_that_is_printed_twice_keeps_both_figures_under_names_of_their_own() -> None:
-    lines = [
-        "  Device:",
-        "    /data/master.dat",
-        f"    {'master':<30}{samples.TITLES}",
-        samples.UNDERLINE,
-        row("  Total I/Os", "0.0", "0.0", 0),
-        samples.UNDERLINE,
-        row("  Total I/Os", "0.0", "0.0", 0, "0.0"),
-    ]
-    cells = sample(exported(samples.report(section("Disk I/O Management", *lines)), ("diskio",)), "cell")
-    assert {labels[2] for labels in cells} == {"Total I/Os", "Total I/Os (2)"}
 
 
 def test_a_wrapped_counter_makes_no_rate() -> None:
