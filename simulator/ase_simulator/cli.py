@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,8 +21,29 @@ from ase_simulator.simulation import simulation
 from ase_simulator.sql.logins import FULL, Login
 from ase_simulator.usage import UsageError
 
+
+class _PlainFlags:
+    """A command whose help shows no type of flags, as they take no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if parameter.is_flag:
+                parameter.metavar = ""
+        return found
+
+
+class _Command(_PlainFlags, typer.core.TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, typer.core.TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="ase-simulator",
+    cls=_Group,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -36,10 +57,11 @@ Listen = Callable[[int], AbstractAsyncContextManager[Listener]]
 @app.callback(invoke_without_command=True)
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(
+            metavar="NUMBER",
             min=0,
             max=65535,
             help="Port of the first server; further servers use the next ports. 0: any free ports.",
@@ -61,15 +83,19 @@ def serve(
             metavar="PROFILE", help="Version of ASE, for example '15.7 SP138'. Default: the scenario's."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 1,
-    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per second.")] = 1.0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of the random numbers.")] = 1,
+    speed: Annotated[
+        float, typer.Option(metavar="NUMBER", min=0.0, help="Simulated seconds per second.")
+    ] = 1.0,
     scenario: Annotated[
         str, typer.Option(metavar="NAME|FILE", help="Built-in scenario or scenario file.")
     ] = "memscale",
     tls_cert: Annotated[
-        Path | None, typer.Option(help="PEM certificate; all connections then use TLS.")
+        Path | None, typer.Option(metavar="FILE", help="PEM certificate; all connections then use TLS.")
     ] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="PEM private key of the certificate.")] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PEM private key of the certificate.")
+    ] = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="End a batch that asks for what is not simulated (message 20999)."),
@@ -116,13 +142,18 @@ def serve(
     asyncio.run(_serve(listeners, [server.name for server in servers], host, port))
 
 
-@app.command()
+@app.command(cls=_Command)
 def demo(
     duration: Annotated[
-        float | None, typer.Option(help="Seconds to run, all runs included (default: until Ctrl-C).")
+        float | None,
+        typer.Option(metavar="SECONDS", help="Seconds to run, all runs included (default: until Ctrl-C)."),
     ] = None,
-    port_base: Annotated[int, typer.Option(help="First of seven consecutive ports to use.")] = 10150,
-    directory: Annotated[Path, typer.Option(help="Directory of logs and data.")] = Path(".demo"),
+    port_base: Annotated[
+        int, typer.Option(metavar="NUMBER", help="First of seven consecutive ports to use.")
+    ] = 10150,
+    directory: Annotated[Path, typer.Option(metavar="DIR", help="Directory of logs and data.")] = Path(
+        ".demo"
+    ),
 ) -> None:
     """Replay the Memscale case study on loopback: simulated ASE, exporter, Prometheus, Alertmanager."""
     with _needs_exporter("demo", "demo"):

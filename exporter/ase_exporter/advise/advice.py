@@ -90,6 +90,11 @@ class Advice:
         return [each for each in self.findings if each.is_hot]
 
     @property
+    def is_known(self) -> bool:
+        """Whether enough was read for advice."""
+        return self.evidence.diagnosis is None or self.evidence.diagnosis.is_known
+
+    @property
     def spinning(self) -> float:
         """About how many engines spin, over all spinlocks."""
         return sum(finding.engines for finding in self.findings)

@@ -80,15 +80,15 @@ class CachedObject:
 class Evidence:
     """The measurements of one server. seconds: of the window over which rates are taken.
 
-    options: run values by name. missing: what could not be read, with the reason. page_size: bytes.
-    temporary_databases: names, tempdb included. busy: how many engines work or spin, None if not known. diagnosis: of
-    the same window, None to look at spinlocks alone.
+    options: run values by name. missing: what could not be read, with the reason. page_size: bytes. engines: 0 if
+    not known. temporary_databases: names, tempdb included. busy: how many engines work or spin, None if not known.
+    diagnosis: of the same window, None to look at spinlocks alone.
     """
 
     version: Version
     seconds: float
     engines: int
-    transactions: float
+    transactions: float | None
     options: Mapping[str, int]
     spinlocks: tuple[SpinlockRates, ...]
     caches: tuple[DataCache, ...] = ()
@@ -126,7 +126,7 @@ def evidence_of(
         version=version,
         seconds=seconds,
         engines=int(measures["engines"].value or 0),
-        transactions=measures["transactions"].value or 0.0,
+        transactions=measures["transactions"].value,
         options={**(options or {}), **read},
         spinlocks=_spinlocks(readings),
         caches=_caches(readings),

@@ -15,10 +15,13 @@ _FIGURES = ("Contention", "Grabs/s", "Spins/s", "Spinning")
 def advice_view(advice: Advice) -> View:
     """What eases what is wrong, the worst first, then all spinlocks, and rules for everybody."""
     evidence = advice.evidence
-    title = (
-        f"ASE {evidence.version}, {evidence.engines} engines, {shown(evidence.transactions)} transactions/s,"
-        f" about {advice.spinning:.1f} engines spin (over {evidence.seconds:.0f} s)"
-    )
+    figures = {
+        f"{evidence.engines} engines": evidence.engines,
+        f"{shown(evidence.transactions)} transactions/s": evidence.transactions is not None,
+        f"about {advice.spinning:.1f} engines spin": evidence.spinlocks,
+    }
+    known = [text for text, is_known in figures.items() if is_known]
+    title = f"{', '.join([f'ASE {evidence.version}', *known])} (over {evidence.seconds:.0f} s)"
     found = advice.findings[:MAX_SHOWN]
     spinlocks = Table(
         columns("Spinlock", *_FIGURES, "State", figures=_FIGURES),
@@ -54,7 +57,7 @@ def advice_parts(advice: Advice) -> Iterator[Part]:
         yield Section(f"{number}. {cause.finding.sentence}", parts)
     # Where the diagnosis cannot judge them, they are hot all the same.
     yield from _spinlocks(spinlocks)
-    if not advice.hot and not advice.causes and advice.findings:
+    if advice.is_known and not advice.hot and not advice.causes and advice.findings:
         yield Line("Nothing to do: no spinlock is both contended and busy enough to burn CPU.")
     if advice.features:
         features = [

@@ -57,22 +57,24 @@ _TABLE = msgspec.yaml.decode(Path(__file__).with_name("commands.yaml").read_byte
 COMMANDS = _TABLE.commands
 
 
-class _PlainFlags:
-    """A command whose help shows no type of flags, as they take no value."""
+class _PlainTypes:
+    """A command whose help shows no types of Python: flags take no value, arguments have a name."""
 
     def get_params(self, ctx: Any) -> Any:
         found = super().get_params(ctx)  # type: ignore[misc]
         for parameter in found:
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
+            elif parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: ""
         return found
 
 
-class _Command(_PlainFlags, typer.core.TyperCommand):
+class _Command(_PlainTypes, typer.core.TyperCommand):
     pass
 
 
-class _Group(_PlainFlags, typer.core.TyperGroup):
+class _Group(_PlainTypes, typer.core.TyperGroup):
     pass
 
 

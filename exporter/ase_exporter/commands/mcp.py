@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from ase_exporter.commands.options import require, source_url
+from ase_exporter.commands.options import load_config, require, source_url
+from ase_exporter.config import Config
 
 
 def mcp(
@@ -18,7 +19,10 @@ def mcp(
     from ase_exporter.mcp_server.sources import Sources
 
     logs.configure("text", "warning")
-    sources = Sources(source_url("prometheus", prometheus, config_file), exporter, selector)
+    loaded = Config() if prometheus and exporter else load_config(config_file)
+    if loaded.exporter and not exporter:
+        exporter = source_url("exporter", None, None, loaded)
+    sources = Sources(source_url("prometheus", prometheus, None, loaded), exporter, selector)
     # A bad URL is an error at the start, a server that is down is not.
     with sources.connect():
         pass

@@ -97,7 +97,9 @@ def setup(
     if not addition:
         from ase_exporter.commands.top import top
 
-        top(config_file=file, target=next(iter(checked)), once=True)
+        # What cannot be judged is no fault of the setup, and said above.
+        with suppress(typer.Exit):
+            top(config_file=file, target=next(iter(checked)), once=True)
     if addition or not all(report and report.is_good for report in checked.values()):
         raise typer.Exit(1)
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import choose_target, load_config, require
@@ -106,3 +108,5 @@ def _print_once(feed: LiveFeed | ReplayFeed) -> None:
     sys.stdout.flush()
     if found.sample.error:
         raise UserError(f"target {found.sample.target}: {found.sample.error}")
+    if not found.diagnosis.is_known:
+        raise typer.Exit(1)

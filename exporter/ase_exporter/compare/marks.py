@@ -96,18 +96,31 @@ def changes_of(exporter: ExporterClient, query: Mapping[str, str]) -> list[Chang
     target = query.get("target", HOST)
     with _readable(exporter):
         found = [checked(each) for each in _ask(exporter, "/changes", query)]
-        if found or target == HOST:
-            return found
-        names = [name for group in _ask(exporter, "/targets", {}) for name in group["targets"]]
-    if target not in names:
-        known = expected_names(target, names)
-        raise UserError(f"-S {target}: {without_credentials(exporter.url)} has no such target; {known}")
-    return found
+    # Not every target that was changed is still configured.
+    if found or target == HOST or (name := target_named(exporter, target)) == target:
+        return found
+    return changes_of(exporter, {**query, "target": name})
 
 
-def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
+def target_named(exporter: ExporterClient, name: str | None) -> str:
+    """A target of an exporter: of that name, or whose server calls itself so; without a name the only one.
+
+    Raises UserError.
+    """
+    with _readable(exporter):
+        servers = {str(target): told["server"] for target, told in _ask(exporter, "/diagnosis", {}).items()}
+    called = [name] if name in servers else [each for each in servers if name in (None, servers[each])]
+    if len(called) == 1:
+        return str(called[0])
+    shown = without_credentials(exporter.url)
+    if name is None:
+        raise UserError(f"-S: expected one of those of {shown}; {expected_names('', servers)}")
+    raise UserError(f"-S {name}: {shown} has no such target; {expected_names(name, servers)}")
+
+
+def ask_exporter(url: str | ExporterClient, path: str, parameters: Mapping[str, str]) -> Any:
     """The JSON that an exporter answers. Raises UserError, without the URL's password, if there is none."""
-    exporter = ExporterClient(url)
+    exporter = ExporterClient(url) if isinstance(url, str) else url
     with _readable(exporter):
         return _ask(exporter, path, parameters)
 

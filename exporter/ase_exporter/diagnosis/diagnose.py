@@ -108,6 +108,11 @@ class Diagnosis:
         return self.findings[0].rank if self.findings else STATE_RANKS[self.state]
 
     @property
+    def is_known(self) -> bool:
+        """Whether enough was read for a verdict."""
+        return self.state not in (NOT_KNOWN, STARTING)
+
+    @property
     def seconds_per_spin(self) -> float | None:
         """CPU seconds of one spin, so that as many engines spin as the diagnosis says; None if that is not known."""
         share, engines, spins = (self.measures[name].value for name in ("spinning_share", "engines", "spins"))

@@ -6,7 +6,8 @@ from functools import cache
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.model import Collector
 
-_REASONS = {
+# Reasons of ase_exporter_collector_available in words.
+REASONS = {
     "no_role": "the login lacks mon_role",
     "switched_off": "a monitoring option is off",
     "table_missing": "the server lacks the table",
@@ -41,4 +42,4 @@ def why(metric: str, reason: str, options: Mapping[str, float]) -> str:
         return f"{' and '.join(off)} {'is' if len(off) == 1 else 'are'} off"
     if reason == "switched_off" and collector.options:
         return f"{' or '.join(collector.options)} is off"
-    return f"{_REASONS.get(reason, reason)} (collector {name})"
+    return f"{REASONS.get(reason, reason)} (collector {name})"

@@ -42,13 +42,14 @@ class ScrapeSummary:
     """What the landing page shows of a scrape.
 
     up: the server answered at least one statement. error: why the target, not just a collector, failed.
-    version: of the server, '' if unknown. series: number of samples exposed. stretched: number of collectors
+    name, version: of the server, '' if unknown. series: number of samples exposed. stretched: number of collectors
     that are read less often to keep the budget. unreadable: collectors that
     a role or an option of the server would enable.
     """
 
     up: bool = False
     error: str = ""
+    name: str = ""
     version: str = ""
     series: int = 0
     stretched: int = 0
@@ -98,14 +99,15 @@ class TargetState:
         return self.diagnosis.rank if self.diagnosis else -math.inf
 
     def update(self, summary: ScrapeSummary, verdict: Diagnosis | None) -> None:
-        """Keep a new summary; a scrape that did not reach the server keeps the version.
+        """Keep a new summary; a scrape that did not reach the server keeps its name and version.
 
         verdict: None of a scrape that did not read everything, which says of the server only whether it answers.
         """
         if verdict or not summary.up:
             self.diagnosis = verdict or _down(summary)
-        version = summary.version or (self.summary.version if self.summary else "")
-        self.summary, self.at = replace(summary, version=version), time.time()
+        if (known := self.summary) and not summary.version:
+            summary = replace(summary, name=known.name, version=known.version)
+        self.summary, self.at = summary, time.time()
 
 
 @dataclass

@@ -313,6 +313,7 @@ class TargetScraper:
             self._connection.count_received()
         self.cost.scrapes += 1
         result.summary.version, result.facts = self._version, self._facts
+        result.summary.name = self._facts.server_name if self._facts else ""
         result.sysmon_halted = self._sysmon is not None and self._sysmon.halted
         result.unavailable = dict(self._collector.unavailable)
         result.summary.unreadable = tuple(

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, get_args
 
 from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.provenance import REASONS
 from ase_exporter.readings.samples import SESSION_ROWS
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Session
@@ -119,7 +120,8 @@ def _empty(scene: Scene, name: str, definition: TableDefinition) -> str:
         if sample.sessions is None:
             return missing.get(SESSION_ROWS, "Waiting for the first sample")
         missing = sample.sessions.missing
-    reasons = dict.fromkeys(missing[each] for each in definition.needs if each in missing)
+    found = (missing[each] for each in definition.needs if each in missing)
+    reasons = dict.fromkeys(REASONS.get(reason, reason) for reason in found)
     if reasons:
         return f"Not read: {'; '.join(reasons)} (ase-exporter check says how to fix it)"
     return definition.empty if scene.figures.seconds else "Waiting for a few seconds of samples"

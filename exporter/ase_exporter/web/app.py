@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from ase_exporter.advise.advice import advise
 from ase_exporter.advise.data import advice_data
+from ase_exporter.advise.view import advice_view
 from ase_exporter.ase.login_file import shared_directories
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.changes.host_snapshot import HostWatcher
@@ -31,6 +32,7 @@ from ase_exporter.readings.watch import TargetWatch
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.targets import Answer, BusyError, Targets
 from ase_exporter.sessions.incidents import Incidents
+from ase_exporter.views import terminal
 from ase_exporter.views.figures import iso
 from ase_exporter.views.plain import as_json
 from ase_exporter.web.change_routes import ChangeHandlers
@@ -299,6 +301,7 @@ class _Handlers:
         found = {
             name: {
                 "at": iso(state.at) if state.at else None,
+                "server": state.summary.name if state.summary else "",
                 "version": state.summary.version if state.summary else "",
                 **(diagnosis_data(state.diagnosis) if state.diagnosis else {}),
             }
@@ -307,12 +310,17 @@ class _Handlers:
         return JSONResponse(as_json(found))
 
     async def advice(self, request: Request) -> Response:
-        """What eases what the last scrape of `target` found; null where the server does not answer."""
+        """What eases what the last scrape of `target` found, or as text, as `advise` prints it; null and no text where
+        the server does not answer."""
         watch = self._exporter.watches.get(request.query_params.get("target", ""))
         if watch is None:
             return PlainTextResponse("no such target is configured\n", 404)
         evidence = watch.evidence()
-        return JSONResponse(as_json(advice_data(advise(evidence)) if evidence else None))
+        found = advise(evidence) if evidence else None
+        if request.query_params.get("format") == "text":
+            text = terminal.text(advice_view(found)) if found else ""
+            return JSONResponse({"text": text, "is_known": bool(found and found.is_known)})
+        return JSONResponse(as_json(advice_data(found) if found else None))
 
     async def healthy(self, _: Request) -> Response:
         """Liveness: the exporter answers."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
+from ase_exporter.diagnosis.provenance import REASONS
 from ase_exporter.sessions.blocking import blocking_trees, relevant_sessions, whole_trees
 from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
 from ase_exporter.sessions.incidents import Incident
@@ -103,6 +104,7 @@ def sessions_page(
         names=names,
         target=target,
         snapshot=snapshot,
+        reasons=REASONS,
         sessions=relevant_sessions(sessions, MAX_ROWS),
         hidden=len(sessions) - MAX_ROWS,
         links=links[:MAX_LINKS],

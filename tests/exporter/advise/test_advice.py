@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import Dialect
+from tests.exporter.diagnosis.states import healthy
 from tests.exporter.untrusted.hostile_names import hostile_names
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding, _worthwhile, advise
@@ -16,6 +17,7 @@ from ase_exporter.advise.remedies import AdviceStep, remedies
 from ase_exporter.advise.view import advice_view
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.diagnosis.diagnose import diagnose
 from ase_exporter.untrusted.encoders import is_writable
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.terminal import PlainConsole
@@ -321,7 +323,20 @@ def test_all_reads_are_not_moved_into_fewer_partitions(table: CachedObject) -> N
 
 
 def test_nothing_is_called_well_where_no_spinlock_was_read() -> None:
-    assert "Nothing to do" not in printed(advise(evidence(missing={"ase_spinlock_grabs_total": "off"})))
+    unread = evidence(missing={"ase_spinlock_grabs_total": "off"}, engines=0, transactions=None)
+    assert "Nothing to do" not in printed(advise(unread))
+    # And no figure stands for what is not known.
+    assert printed(advise(unread)).startswith("ASE 15.7 SP110 (over 30 s)\n")
+
+
+def test_too_little_read_is_no_advice() -> None:
+    state = healthy()
+    seen = diagnose(state)
+    state.switched_off = {"spinlocks", "waits"}
+    blind = diagnose(state)
+    assert advise(evidence(diagnosis=seen)).is_known and not advise(evidence(diagnosis=blind)).is_known
+    quiet = printed(advise(evidence(spinlock("addrlockspins", 0.01), diagnosis=blind)))
+    assert "NOT KNOWN: " in quiet and "Nothing to do" not in quiet
 
 
 def test_statements_are_printed_as_batches_with_their_warnings() -> None:

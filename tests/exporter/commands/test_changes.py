@@ -1,6 +1,7 @@
-"""`ase-exporter changes`: filters and output formats, from a running exporter."""
+"""`ase-exporter changes` and `advise --url`: filters, output formats and names, from a running exporter."""
 
 import json
+from typing import Any
 
 import pytest
 from tests.exporter.changes.grafana_standin import GrafanaStandIn
@@ -9,6 +10,7 @@ from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.test_prometheus import server
 from tests.programs import eventually
 
+from ase_exporter.changes.annotate import ExporterClient
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.errors import UserError
@@ -58,3 +60,54 @@ def test_a_target_that_the_exporter_does_not_have_is_not_an_empty_list(run: Run,
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"ase-exporter: -S NOBODY: {exporter.url} has no such target; it has none\n"
     assert run("changes", "-S", "host", "--url", exporter.url).returncode == 0
+
+
+# Targets of an exporter, and what their servers call themselves.
+SERVERS = {"PROD1": "ASE_A", "PROD2": "ASE_B", "NEW": ""}
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a stand-in for an exporter answers, by path; requests of another kind end the test."""
+    found: dict[str, Any] = {"/diagnosis": {name: {"server": each} for name, each in SERVERS.items()}}
+
+    def request(_: ExporterClient, method: str, path: str, params: dict[str, str]) -> bytes:
+        answer = found[path]
+        return json.dumps(answer(params) if callable(answer) else answer).encode()
+
+    monkeypatch.setattr(ExporterClient, "request", request)
+    return found
+
+
+def test_a_server_is_known_by_its_own_name_too(run: Run, answers: dict[str, Any]) -> None:
+    answers["/changes"] = lambda params: [GOOD] if params["target"] == "PROD2" else []
+    for name in ("PROD2", "ASE_B"):
+        assert "max memory: 1 -> 2" in run("changes", "-S", name, "--url", "http://e").stdout
+    assert run("changes", "-S", "PROD1", "--url", "http://e").stdout.strip() == "No changes found."
+    told = run("changes", "-S", "ASE_C", "--url", "http://e")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "-S ASE_C: http://e has no such target; it has PROD1, PROD2, NEW" in told.stderr
+
+
+def test_advice_of_a_running_exporter(run: Run, answers: dict[str, Any]) -> None:
+    text = "SPINS: half of it\nexec sp_configure 'a', 1\x1b[31m"
+    asked = []
+
+    def advice(params: dict[str, str]) -> object:
+        asked.append(params["target"])
+        return {"text": text if params["target"] == "PROD2" else "", "is_known": len(asked) == 1}
+
+    answers["/advice"] = advice
+    told = [run("advise", "-S", "ASE_B", "--url", "http://e") for _ in range(2)]
+    assert [each.returncode for each in told] == [0, 1]
+    assert "exec sp_configure 'a', 1" in told[0].stdout and "\x1b" not in told[0].stdout
+    unread = run("advise", "-S", "NEW", "--url", "http://e")
+    assert unread.returncode == 2 and unread.stderr.startswith("ase-exporter: -S NEW: the exporter has not")
+    assert asked == ["PROD2", "PROD2", "NEW"]
+    several = run("advise", "--url", "http://e")
+    assert several.returncode == 2 and "-S: expected one of" in several.stderr
+    assert "neither -U nor -P" in run("advise", "-U", "sa", "--url", "http://e").stderr
+    answers["/diagnosis"] = {"ONLY": {"server": ""}}
+    assert "-S ONLY: the exporter has not" in run("advise", "--url", "http://e").stderr
+    answers["/advice"] = ["else"]
+    assert "not an answer of ase-exporter to /advice" in run("advise", "--url", "http://e").stderr

@@ -1,5 +1,7 @@
 """Every command, argument and option has a help text, and only what is asked for is imported."""
 
+import contextlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,6 +37,19 @@ def test_every_command_and_parameter_has_a_help_text(path: str, command: Any) ->
     assert len(command.help or "") > MIN_LENGTH, f"{path}: say what it does in commands/commands.yaml"
     silent = [each.name for each in command.params if len(getattr(each, "help", None) or "") <= MIN_LENGTH]
     assert silent == [], f"{path}: give these parameters a text in commands/commands.yaml"
+
+
+@pytest.mark.parametrize(("path", "command"), ALL, ids=[path for path, _ in ALL])
+def test_help_shows_no_type_of_python(
+    path: str, command: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with contextlib.suppress(SystemExit):
+        command.main(["--help"], prog_name=path)
+    # Choices are shown between the same brackets, of ranges with a number.
+    shown = capsys.readouterr().out
+    assert "--help" in shown
+    assert not re.search(r"<(?!=|[a-z]+\|)[^<>]*>", shown), shown
 
 
 def test_what_is_described_is_a_parameter() -> None:

@@ -51,6 +51,15 @@ def test_a_pipe_gets_one_server_in_full_and_no_colours(run: Run, config: str) ->
         assert re.search(rf"^{heading}\b", ended.stdout, re.MULTILINE), heading
 
 
+def test_too_little_read_is_said_first_and_an_exit_code(run: Run, config: str) -> None:
+    Path(config).write_text(Path(config).read_text().replace("user: monitor", "user: nobody"))
+    for command in ("top", "--once", "--interval", "1s"), ("advise", "--seconds", "1s"):
+        ended = run(*command, "--config.file", config)
+        assert ended.returncode == 1, ended.stderr
+        assert [line[:9] for line in ended.stdout.splitlines()[:2] if ":" in line][-1] == "NOT KNOWN"
+        assert "mon_role" in ended.stdout and "no_role" not in ended.stdout
+
+
 def test_a_server_that_fails_is_a_line_and_an_error_at_the_end_and_of_several_one_is_chosen(
     run: Run, server: Simulated, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.diagnosis.states import generated
@@ -170,4 +171,20 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
         ("DOWN", "down", None, "prometheus"),
         ("GONE", "no data", None, "prometheus"),
         ("NEW", "no data", None, "exporter"),
+    ]
+
+
+def test_the_exporter_of_the_configuration_is_read(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    served: list[Sources] = []
+    monkeypatch.setattr("ase_exporter.mcp_server.server.serve", served.append)
+    (tmp_path / "exporter.yaml").write_text("exporter: http://e:1\nprometheus: http://p:2\n")
+    configured = ("mcp", f"--config.file={tmp_path}/exporter.yaml")
+    assert run(*configured).returncode == run(*configured, "--url", "http://e:3").returncode == 0
+    assert run("mcp", "--prometheus", "http://p:4", ASE_EXPORTER_CONFIG="").returncode == 0
+    assert [(each.prometheus, each.exporter) for each in served] == [
+        ("http://p:2", "http://e:1"),
+        ("http://p:2", "http://e:3"),
+        ("http://p:4", None),
     ]
