@@ -14,8 +14,9 @@ from ase_exporter.commands.app import build
 from ase_exporter.rules.definitions import own_rule_files
 from ase_exporter.rules.limits import Thresholds
 
-# The last one only where something does.
-SECTIONS = ["What it means", "Confirm", "What to do", "What makes it worse"]
+# Their runbooks have queries at hand. The server knows nothing of what is wrong with the last three.
+CRITICAL = sorted({rule["alert"] for rule in RULES if rule.get("labels", {}).get("severity") == "critical"})
+OF_THE_EXPORTER = {"AseExporterDown", "AseJobDown", "AseRulesFailing"}
 
 RECORDED = {rule["record"] for rule in RULES if "record" in rule}
 
@@ -56,12 +57,19 @@ def test_alerts_on_rates_are_tested_against_counters_that_start_again(alert: str
 
 
 @pytest.mark.parametrize("alert", NAMES)
-def test_every_alert_has_a_runbook_with_queries_for_prometheus_and_for_isql(alert: str) -> None:
+def test_every_alert_has_a_runbook_that_says_what_it_means_the_steps_and_when_it_is_over(alert: str) -> None:
     text = (ALERTS / "runbooks" / f"{alert}.md").read_text()
-    wanted = f"alerts/runbooks/{alert}.md needs the title, sections {SECTIONS}, a promql and a sql block"
-    assert text.startswith(f"# {alert}\n"), wanted
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE) in (SECTIONS, SECTIONS[:-1]), wanted
-    assert "```promql" in text and "```sql" in text, wanted
+    assert re.fullmatch(
+        rf"# {alert}\n\n[A-Z`].*?^## Steps\n1\. .+?^Over when .{{8,}}\.\n", text, re.DOTALL | re.MULTILINE
+    ), f"alerts/runbooks/{alert}.md: title, meaning, `## Steps` with numbers, and `Over when …`"
+    assert text.count("\n## ") == 1
+
+
+@pytest.mark.parametrize("alert", CRITICAL)
+def test_every_critical_alert_has_queries_for_prometheus_and_for_isql(alert: str) -> None:
+    text = (ALERTS / "runbooks" / f"{alert}.md").read_text()
+    assert "```promql" in text
+    assert "```sql" in text or alert in OF_THE_EXPORTER
 
 
 def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -72,16 +80,14 @@ def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 CLI: Any = typer.main.get_command(build())
-SHOWN_BY = re.compile(
-    r"^Shown by: `ase-exporter ([^`]+)`(?: \([^)]*\))?; dashboard ([^;]+?), panel (.+)\.$", re.MULTILINE
-)
+# A command, and the beginning of a dashboard's title with a panel of it.
+SHOWN_BY = re.compile(r"^See `ase-exporter ([^`]+)`(?: \([^)]*\))?; ([^:]+): (.+)\.$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("alert", NAMES)
-def test_every_runbook_names_command_and_panel_that_show_the_cause_and_what_to_expect(alert: str) -> None:
+def test_every_runbook_names_command_and_panel_that_show_the_cause(alert: str) -> None:
     text = (ALERTS / "runbooks" / f"{alert}.md").read_text()
-    confirm, do = (text.partition(f"## {name}\n")[2].partition("\n## ")[0] for name in SECTIONS[1:3])
-    (found,) = SHOWN_BY.findall(confirm)
+    (found,) = SHOWN_BY.findall(text)
     words, title, panel = found
     command = CLI
     for word in words.split():
@@ -89,10 +95,9 @@ def test_every_runbook_names_command_and_panel_that_show_the_cause_and_what_to_e
             command = command.commands[word]
         elif word.startswith("--"):
             assert any(word in option.opts for option in command.params), words
-    (board,) = (each for each in write.DASHBOARDS if each["title"] == title)
+    (board,) = (each for each in write.DASHBOARDS if each["title"].startswith(title))
     shown = {each["title"].partition(" (good")[0].partition(":")[0] for each in panels(board)}
     assert panel.partition(":")[0] in shown, f"{title} has no panel {panel}"
-    assert re.search(r"^Expect: .{20,}\.$", do, re.MULTILINE)
 
 
 def test_every_runbook_and_every_alert_test_is_an_alerts() -> None:

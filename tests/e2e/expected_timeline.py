@@ -1,5 +1,6 @@
 """Alerts as they fired during a scenario, and the table in alerts/scenarios.md that says when they should."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,8 @@ from tests.paths import REPOSITORY
 from ase_exporter.rules.intervals import seconds_of
 
 TABLE = REPOSITORY / "alerts" / "scenarios.md"
+# Alert, its subject in brackets, severity, when it fires and resolves, and why.
+ROW = re.compile(r"((?:Ase|DbHost)\w+)(?:\((\w+)\))? +(\w+) +(\w+) +(\w+) +\S.*")
 # The labels that name an alert's subject, if it is not the whole server.
 SUBJECT_LABELS = (
     "spinlock",
@@ -69,11 +72,12 @@ def fired_alerts(
 def documented() -> dict[str, list[FiredAlert]]:
     """The table by scenario, in order of time, without the scenarios in which nothing fires."""
     rows: dict[str, list[FiredAlert]] = {}
+    scenario = ""
     for line in TABLE.read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 7 and cells[1].startswith(("Ase", "DbHost")):
-            scenario, alert, severity, about, fired, resolved, why = cells
-            assert why
+        if line.startswith("## "):
+            scenario = line.removeprefix("## ").partition(":")[0]
+        if row := ROW.fullmatch(line):
+            alert, about, severity, fired, resolved = row.groups(default="")
             end = None if resolved == "still" else int(seconds_of(resolved))
             rows.setdefault(scenario, []).append(
                 FiredAlert(int(seconds_of(fired)), end, alert, severity, about)
