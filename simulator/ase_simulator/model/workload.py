@@ -90,7 +90,7 @@ class SpinlockWork(Strict):
 
 
 class Effect(Strict):
-    """Factors on engine time, waits, and the hold times of spinlocks and caches by name.
+    """Factors on engine time (cpu), waits, and the hold times of spinlocks and caches by name.
 
     lockless_hold: on the hold time of the remaining grabs of a lockless cache.
     """
