@@ -88,12 +88,15 @@ def setup(
         group.write()
     option = "" if config.find_file() == file else f" --config.file={file}"
     if addition:
-        print(f"\nAdd this to {file}, which is never changed here:\n\n{addition}\nand then:")
+        print(f"\nAdd these lines to `targets` and `auth` of {file}, which is never changed here:\n")
+        print(f"{addition}\nand then:")
     else:
         print("\nNext:")
     print(f"  ase-exporter serve{option}\n  prometheus --config.file={folder}/prometheus.yml\n", flush=True)
     if absent:
-        print(f"No {' and no '.join(absent)} here: start it, remove prometheus.yml and run setup again.\n")
+        print(
+            f"No {' and no '.join(absent)} here: to add one, start it, remove prometheus.yml, run setup again.\n"
+        )
     if not addition:
         from ase_exporter.commands.top import top
 

@@ -190,7 +190,7 @@ def test_another_run_changes_no_file_that_is_there(
     assert {name: after[name] for name in before} == before
     assert after.keys() - before.keys() == {"prometheus.yml"}
     # Nothing but what answers, and no word of what does not.
-    assert "No Alertmanager here: start it" in ended.stdout and "node_exporter" not in ended.stdout
+    assert "No Alertmanager here: to add one" in ended.stdout and "node_exporter" not in ended.stdout
     scraping = load_yaml(after["prometheus.yml"])
     assert [each["job_name"] for each in scraping["scrape_configs"]] == [
         "ase",
@@ -225,7 +225,7 @@ def test_lines_for_another_server_are_printed(
     # It is known by its address, too.
     for name in ("PROD1", f"{known.host}:{known.port}"):
         again = run(*words, "-S", name, **environment)
-        assert "Add this to" not in again.stdout and again.stdout.startswith("PROD1: ")
+        assert "Add these lines" not in again.stdout and again.stdout.startswith("PROD1: ")
     assert (out / "exporter.yaml").read_text() == f"# mine\n{lines}"
 
 
