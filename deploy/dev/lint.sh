@@ -23,6 +23,11 @@ said=$(python deploy/dev/schemas.py) || { echo "$said" >&2; exit 1; }
 { ours -name '*.sh'; echo .ci/run; } | xargs shellcheck
 ours -name 'Dockerfile*' | xargs --no-run-if-empty hadolint
 
+# Nobody reads more than that. Pages that are written are not counted.
+words=$(ours -name '*.md' ! -path './build/*' ! -path './dist/*' ! -path './.pytest_cache/*' ! -path ./docs/metrics.md ! -path ./docs/coverage.md \
+    ! -path ./docs/error-log.md ! -path ./alerts/first-lines.md ! -path ./alerts/runbooks/README.md | xargs cat | wc -w)
+[ "$words" -le 20000 ] || { echo "Markdown by hand: $words words; cut to 20000" >&2; exit 1; }
+
 python -m alerts.write --check
 python -m dashboards.write --check
 python -m docs.write --check

@@ -60,8 +60,8 @@ def test_alerts_on_rates_are_tested_against_counters_that_start_again(alert: str
 def test_every_alert_has_a_runbook_that_says_what_it_means_the_steps_and_when_it_is_over(alert: str) -> None:
     text = (ALERTS / "runbooks" / f"{alert}.md").read_text()
     assert re.fullmatch(
-        rf"# {alert}\n\n[A-Z`].*?\n\n1\. .+?^Over when .{{8,}}\.\n", text, re.DOTALL | re.MULTILINE
-    ), f"alerts/runbooks/{alert}.md: title, meaning, steps with numbers, and `Over when …`"
+        rf"# {alert}\n\n[A-Z`].*?\n\n1\. .+?^Resolved: .{{8,}}\.\n", text, re.DOTALL | re.MULTILINE
+    ), f"alerts/runbooks/{alert}.md: title, meaning, steps with numbers, and `Resolved: …`"
 
 
 @pytest.mark.parametrize("alert", CRITICAL)
