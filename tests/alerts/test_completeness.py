@@ -79,8 +79,8 @@ def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 CLI: Any = typer.main.get_command(build())
-# A command, and the beginning of a dashboard's title with a panel of it.
-SHOWN_BY = re.compile(r"^See `ase-exporter ([^`]+)`(?: \([^)]*\))?; ([^:]+): (.+)\.$", re.MULTILINE)
+# A command, if one shows it, and the beginning of a dashboard's title with a panel of it.
+SHOWN_BY = re.compile(r"^See (?:`ase-exporter ([^`]+)`(?: \([^)]*\))?; )?([^:`]+): (.+)\.$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("alert", NAMES)

@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
 from ase_exporter.ase.text import decoder
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
 from ase_exporter.sessions.blocking import blocking_trees
 from ase_exporter.sessions.session import Session, Snapshot
@@ -383,6 +384,12 @@ def test_a_picture_is_up_to_date_and_asks_no_server_for_anything(name: str) -> N
     assert words(svg) == words(draw(PICTURES[name]))
     assert not re.findall(r"url\([^#]", svg) and "@font-face" not in svg
     assert f"](images/{name}.svg)" in (DOCS / "top.md").read_text()
+
+
+def test_the_page_explains_the_word_of_every_finding() -> None:
+    page = (DOCS / "top.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"`([A-Z ]+)`", page))
+    assert {finding.word for finding in catalogue().findings.values()} - explained == set()
 
 
 @pytest.mark.parametrize(
