@@ -59,7 +59,7 @@ def check(
     # Off the main thread, so that Ctrl-C works while the driver blocks.
     with ThreadPoolExecutor(min(_MAX_PARALLEL, len(chosen))) as executor:
         for report in executor.map(examine, chosen):
-            if reports:
+            if not isinstance(report, UserError) and any(not isinstance(each, UserError) for each in reports):
                 print()
             reports.append(report)
             if isinstance(report, str):

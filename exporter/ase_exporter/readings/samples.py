@@ -134,7 +134,8 @@ class Sample:
     @property
     def source(self) -> str:
         """Over which window the rates are."""
-        return f"the last {self.window('ase_engine_cpu_seconds_total'):.0f} s"
+        seconds = self.window("ase_engine_cpu_seconds_total")
+        return f"the last {seconds:.0f} s" if seconds else "one reading alone"
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why the metric, or its rate, is not known; '' if it is."""

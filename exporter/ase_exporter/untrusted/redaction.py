@@ -13,6 +13,8 @@ MIN_LENGTH = 6
 # The last ones. A process has a few for each login; those that were rotated are forgotten in the end.
 MAX_FORMS = 4096
 
+# Our own names, which tell nothing and must not: a password that is a part of them would be what a mask hides in them.
+_OWN = ("ase-exporter", "ase_exporter")
 # Everything before an `@`, however malformed the URL is: a password may hold any character.
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE | re.DOTALL)
 # As they are and as URLs quote them, in lower case; the oldest first.
@@ -43,7 +45,10 @@ def redact(text: str) -> str:
 
 
 def _pattern(form: str) -> str:
-    return re.escape(form) if len(form) >= MIN_LENGTH else rf"(?<!\w){re.escape(form)}(?!\w)"
+    pattern = re.escape(form) if len(form) >= MIN_LENGTH else rf"(?<!\w){re.escape(form)}(?!\w)"
+    parts = (name.partition(form) for name in _OWN if form in name and form != name)
+    within = (f"(?<={before}){re.escape(form + after)}" for before, _, after in parts)
+    return "".join(f"(?!{each})" for each in within) + pattern
 
 
 def without_credentials(url: str) -> str:

@@ -82,7 +82,8 @@ def _diagnosis(found: Diagnosis) -> Iterator[Part]:
         ]
         titles = ("finding", "of session time", "usual", "what to do")
         yield Section("What is wrong", [Table(columns(*titles, figures=titles[1:3]), rows)])
-    yield Section("Where the time goes", [_account(found.account)])
+    if any(part is not None for part in found.account.parts.values()):
+        yield Section("Where the time goes", [_account(found.account)])
     blind = [f"{each.word}: {each.reason}" for each in found.unknown]
     if blind:
         yield Section("Not judged", [Items(blind)], folded=True)

@@ -13,6 +13,7 @@ from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, waits_of
+from ase_exporter.views.figures import zone
 from ase_exporter.views.page import render
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def sessions_page(
         target=target,
         snapshot=snapshot,
         reasons=REASONS,
+        zone=zone(snapshot.at) if snapshot else "",
         sessions=relevant_sessions(sessions, MAX_ROWS),
         hidden=len(sessions) - MAX_ROWS,
         links=links[:MAX_LINKS],

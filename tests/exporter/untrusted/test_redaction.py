@@ -39,6 +39,15 @@ def test_a_secret_within_another_leaves_nothing_of_it() -> None:
     assert redact("planted-password, password") == f"{REDACTED}, {REDACTED}"
 
 
+def test_our_own_name_is_no_place_to_read_a_secret_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    for secret in ("exporter", "ase", "export", "exporter-77", "ase_exporter"):
+        monkeypatch.setattr(redaction, "_secrets", {})
+        remember(secret)
+        assert redact("run ase-exporter check") == "run ase-exporter check"
+        assert redact(f"login {secret}") == f"login {REDACTED}"
+    assert redact("ase_exporter") == REDACTED
+
+
 def test_short_secrets_are_words() -> None:
     remember("sa1")
     assert redact("sa1 or visa1: 'sa1'") == f"{REDACTED} or visa1: '{REDACTED}'"
