@@ -6,7 +6,6 @@ the user has chosen.
 
 import os
 import time
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import ContentSwitcher, DataTable, Footer, HelpPanel, Input, Static, Tab, Tabs
 
@@ -23,16 +22,13 @@ from ase_exporter.errors import UserError
 from ase_exporter.top import view
 from ase_exporter.top.detail import session_lines
 from ase_exporter.top.feed import Delivered, Feed
-from ase_exporter.top.frames import MAX_FRAMES, Frame, History, Scene
+from ase_exporter.top.frames import Frame, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.rows import Rows
 from ase_exporter.top.tables import tables
 from ase_exporter.top.text import UNICODE, Glyphs, clock
 from ase_exporter.top.view import PARTS, ScreenTable
 
-# From this height on, the most important rows of other parts are shown below the table: of each one for so many lines.
-TALL, TALL_SHARE = 40, 7
-MORE = ("sessions", "waits", "blocking")
 # Rows of a table on the screen: a server may have thousands of sessions, and each row takes time to draw.
 MAX_ROWS = 300
 # Lines below the head that a small terminal keeps: the title, the parts, the first rows of the table, the keys.
@@ -82,9 +78,6 @@ class TopApp(App[UserError], inherit_bindings=False):
             {"c": "sort_by('CPU')", "d": "sort_by('Reads')", "t": "sort_by('Time')"},
         ),
         *_keys("space", "Pause", {"space": "pause"}, tooltip="and go on; sampling does", show=True),
-        *_keys(
-            ", .", "While paused: one sample back, forward", {"comma": "step(-1)", "full_stop": "step(1)"}
-        ),
         *_keys("escape", "Back", {"escape": "leave"}),
         *_keys("?", "Help", {"question_mark": "help"}, show=True),
         *_keys("q", "Quit", {"q": "quit", "ctrl+c": "quit"}, show=True),
@@ -97,8 +90,10 @@ class TopApp(App[UserError], inherit_bindings=False):
         super().__init__(ansi_color="NO_COLOR" in os.environ)
         self._feed = feed
         self._glyphs = characters
-        self._history: History = deque(maxlen=MAX_FRAMES)
+        self._last: Frame | None = None
+        # When it arrived, and when the server answered last.
         self._arrived = 0.0
+        self._answered: float | None = None
         self._part = PARTS[0]
         # By part: the title of the column, and whether the largest come first.
         self._order: dict[str, tuple[str, bool]] = {}
@@ -114,12 +109,9 @@ class TopApp(App[UserError], inherit_bindings=False):
         labels = {name: tables()[name].label or name for name in PARTS}
         yield Tabs(*(Tab(f"{at} {label}", id=name) for at, (name, label) in enumerate(labels.items(), 1)))
         with ContentSwitcher(initial="table"):
-            yield Rows("table")
+            yield Rows()
             with VerticalScroll(id="page"):
                 yield Static(markup=False)
-        with Vertical(id="more"):
-            for name in MORE:
-                yield Rows(f"more-{name}", cursor=False)
         yield Input(id="filter", placeholder="filter: text that rows contain, then enter")
         yield Footer(compact=True)
 
@@ -144,8 +136,10 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     def on_new_frame(self, message: NewFrame) -> None:
         """Keep a frame, and show it unless the screen is paused."""
-        self._history.append(message.frame)
+        self._last = message.frame
         self._arrived = time.monotonic()
+        if not message.frame.sample.error:
+            self._answered = message.frame.sample.at
         if self._paused is None:
             self._show()
 
@@ -170,17 +164,9 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     def action_pause(self) -> None:
         """Stop the screen at the last frame, or let it go on."""
-        self._paused = self._history[-1] if self._history and self._paused is None else None
+        self._paused = self._last if self._paused is None else None
         self._feed.pause(self._paused is not None)
         self._show()
-
-    def action_step(self, by: int) -> None:
-        """While paused, show an earlier or later frame."""
-        if self._paused is not None:
-            kept = list(self._history)
-            index = kept.index(self._paused) if self._paused in kept else 0
-            self._paused = kept[min(len(kept) - 1, max(0, index + by))]
-            self._show()
 
     def action_sort(self) -> None:
         titles = [name for name, _ in self._content().titles]
@@ -199,9 +185,8 @@ class TopApp(App[UserError], inherit_bindings=False):
         self._sort(name, descending=not descending)
 
     def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
-        """Sort by a column whose title was clicked on, not one of the tables below."""
-        if event.data_table is self._table:
-            self._sort(self._content().titles[event.column_index][0])
+        """Sort by a column whose title was clicked on."""
+        self._sort(self._content().titles[event.column_index][0])
 
     def _sort(self, name: str, *, descending: bool = True) -> None:
         self._order[self._part] = (name, descending)
@@ -264,9 +249,8 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     def _scene(self) -> Scene | None:
         """What is on the screen; None before the first frame."""
-        if not self._history:
-            return None
-        return Scene(self._paused or self._history[-1], self._history, self._glyphs, self.size.width)
+        shown = self._paused or self._last
+        return Scene(shown, self._glyphs, self.size.width, self._answered) if shown else None
 
     def _show(self, *, to_top: bool = False) -> None:
         # Not before widgets are mounted, nor while they go: the timer ticks until all have gone.
@@ -276,7 +260,6 @@ class TopApp(App[UserError], inherit_bindings=False):
         self._show_title()
         self.query_one("#head", Static).update(self._head(scene))
         self._show_table(to_top=to_top)
-        self._show_more(scene)
         self._show_page(scene)
 
     def _show_title(self) -> None:
@@ -296,7 +279,7 @@ class TopApp(App[UserError], inherit_bindings=False):
 
     def _late(self) -> float:
         """Seconds since the last frame, if the next one is overdue; else 0."""
-        if not self._feed.is_live or not self._history:
+        if not self._feed.is_live or not self._last:
             return 0.0
         passed = time.monotonic() - self._arrived
         return passed if passed > self._feed.interval + 2.0 else 0.0
@@ -320,17 +303,6 @@ class TopApp(App[UserError], inherit_bindings=False):
         arranged = view.ordered(view.filtered(table, self._filter), name, descending, self._glyphs)
         empty = "No row contains the filter" if table.rows else table.empty
         self._table.fill(replace(arranged, empty=empty), MAX_ROWS, to_top=to_top)
-
-    def _show_more(self, scene: Scene | None) -> None:
-        """On a tall terminal, the first rows of other parts."""
-        more = self.query_one("#more")
-        more.display = scene is not None and self._page is None and self.size.height >= TALL
-        if scene is None or not more.display:
-            return
-        for name in MORE:
-            rows = self.query_one(f"#more-{name}", Rows)
-            rows.display = name != self._part
-            rows.fill(view.table(name, scene), self.size.height // TALL_SHARE)
 
     def _show_page(self, scene: Scene | None) -> None:
         switcher, shown = self.query_one(ContentSwitcher), "table" if self._page is None else "page"

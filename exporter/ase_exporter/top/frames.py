@@ -1,9 +1,7 @@
-"""Frames: one moment of one server as it is shown, the frames of the last minutes, and a frame with those: a scene."""
+"""Frames: one moment of one server as it is shown; and a scene, a frame with what the terminal can show."""
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from statistics import fmean
 
 from ase_exporter.advise.evidence import Evidence, evidence_of
@@ -24,8 +22,6 @@ from ase_exporter.readings.samples import Sample
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.text import Glyphs, clock
 
-# Frames that are kept: ten minutes at two seconds.
-MAX_FRAMES = 300
 # What must have been well before it counts as usual: seconds, and samples.
 USUAL_SECONDS, USUAL_SAMPLES = 120.0, 8
 # Each verdict begins with a word of its own, so colours only repeat it.
@@ -100,32 +96,15 @@ def _is_well(diagnosis: Diagnosis) -> bool:
     )
 
 
-# The last frames of one server, the oldest first.
-History = deque[Frame]
-
-
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A frame with its history, the characters that the terminal can show, and its width."""
+    """A frame, the characters that the terminal can show, its width, and when the server answered last (Unix time)."""
 
     frame: Frame
-    history: History
     glyphs: Glyphs
     width: int = NARROW
+    answered: float | None = None
 
     @property
     def figures(self) -> Figures:
         return self.frame.figures
-
-    def last(self, length: int = MAX_FRAMES) -> list[Frame]:
-        """The last frames, up to the one that is shown."""
-        kept = list(self.history)
-        end = next((at for at, each in enumerate(kept, 1) if each is self.frame), len(kept))
-        return kept[max(0, end - length) : end]
-
-
-def change_flags(scene: Scene, length: int) -> list[bool]:
-    """In which of the last frames a change was seen first."""
-    frames = scene.last(length + 1)
-    found = [len(after.sample.changes) > len(before.sample.changes) for before, after in pairwise(frames)]
-    return found if len(frames) > length else [False, *found]

@@ -65,8 +65,7 @@ def _account(account: Account) -> str:
 
 
 def _last_answer(scene: Scene) -> str:
-    answered = [each for each in scene.last() if not each.sample.error]
-    since = f"Last answer at {clock(answered[-1].sample.at)}" if answered else "No answer yet"
+    since = "No answer yet" if scene.answered is None else f"Last answer at {clock(scene.answered)}"
     return f"{since}; tried again every {scene.frame.sample.interval:g} s, a refused login only after a pause"
 
 

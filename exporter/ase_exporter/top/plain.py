@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from ase_exporter.top.frames import Frame, History, Scene
+from ase_exporter.top.frames import Frame, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.text import Glyphs
 from ase_exporter.top.view import PARTS, ScreenTable, table
@@ -18,7 +18,7 @@ MAX_WIDTH = 1100
 
 def report(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
     """What to print of a server."""
-    scene = Scene(frame, History([frame]), glyphs, MAX_WIDTH)
+    scene = Scene(frame, glyphs, MAX_WIDTH)
     yield TextLine(title(scene) + baseline(scene), "bold")
     lines = header(scene)
     if frame.sample.error:

@@ -18,7 +18,7 @@ from ase_exporter.untrusted.terminal import GAP
 NOTES = f"""
 Rates are of the last {WINDOW:.0f} seconds, as the server counts CPU time in whole seconds. CPU of a spinlock:
 share of all engine time that spins on it (an estimate: a spin takes {threshold(SECONDS_PER_SPIN) * 1e9:.3g} ns).
-Contention: waits / grabs. A bar in a trend marks a configuration change.
+Contention: waits / grabs.
 """
 
 
@@ -36,9 +36,8 @@ class Rows(DataTable[Text], inherit_bindings=False):
     HELP = NOTES
     BINDINGS: ClassVar[list[BindingType]] = [_listed(each) for each in DataTable.BINDINGS]
 
-    def __init__(self, name: str, *, cursor: bool = True) -> None:
-        super().__init__(id=name, cursor_type="row", cell_padding=0, show_cursor=cursor)
-        self.can_focus = cursor
+    def __init__(self) -> None:
+        super().__init__(id="table", cursor_type="row", cell_padding=0)
 
     def fill(self, table: ScreenTable, most: int, *, to_top: bool = False) -> None:
         """Show the first rows. The cursor stays on its row once the user has moved it, unless it goes `to_top`."""

@@ -11,7 +11,7 @@ from ase_exporter.config.fields import Strict
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Unit
 
 FILE = Path(__file__).with_name("tables.yaml")
-Text = Literal["", "words", "clock", "trend", "tree", "since"]
+Text = Literal["", "words", "clock", "tree", "since"]
 Number = Literal["ratio", "seconds", "bytes", "plain", "short", "some"]
 
 

@@ -1,4 +1,4 @@
-"""Numbers, bars and sparklines in at most a few characters each."""
+"""Numbers and bars in at most a few characters each."""
 
 import math
 from collections.abc import Sequence
@@ -10,24 +10,23 @@ from ase_exporter.views.figures import UNKNOWN, short
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """Characters for shares from 0 to 1, the lowest first; for a change in a sparkline, and for the order of rows."""
+    """Characters for shares from 0 to 1, the lowest first; for chains, and for the order of rows."""
 
     levels: str
-    mark: str
     branch: str
     separator: str
     ascending: str
     descending: str
 
 
-UNICODE = Glyphs("▁▂▃▄▅▆▇█", "┃", "└ ", " · ", "▲", "▼")
+UNICODE = Glyphs("▁▂▃▄▅▆▇█", "└ ", " · ", "▲", "▼")
 # For terminals and files that are not UTF-8.
-ASCII = Glyphs("_.:-=+*#", "|", "`- ", " - ", "^", "v")
+ASCII = Glyphs("_.:-=+*#", "`- ", " - ", "^", "v")
 
 
 def glyphs(encoding: str | None) -> Glyphs:
     try:
-        "▁█┃└·".encode(encoding or "ascii")
+        "▁█└·".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return UNICODE
@@ -47,21 +46,6 @@ def level(share: float, characters: Glyphs) -> str:
     """One character for a share from 0 to 1."""
     levels = characters.levels
     return levels[min(len(levels) - 1, max(0, int(share * len(levels))))]
-
-
-def sparkline(
-    values: Sequence[float | None], characters: Glyphs, floor: float, marks: Sequence[bool] = ()
-) -> str:
-    """One character for each value, scaled to the highest one, or to `floor` if that is higher.
-
-    marks: where a change was seen, which takes the place of the value.
-    """
-    top = max([floor, *(value for value in values if value is not None)])
-    found = [" " if value is None else level(value / top, characters) for value in values]
-    for index, marked in enumerate(marks):
-        if marked:
-            found[index] = characters.mark
-    return "".join(found)
 
 
 def groups(shares: Sequence[float | None], width: int) -> list[float | None]:

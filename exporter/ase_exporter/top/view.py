@@ -14,17 +14,13 @@ from ase_exporter.diagnosis.provenance import REASONS
 from ase_exporter.readings.samples import SESSION_ROWS
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Session
-from ase_exporter.top.figures import Row
-from ase_exporter.top.frames import Scene, change_flags
+from ase_exporter.top.frames import Scene
 from ase_exporter.top.tables import Column, Number, TableDefinition, tables
-from ase_exporter.top.text import Glyphs, clock, count, sparkline
+from ase_exporter.top.text import Glyphs, clock, count
 from ase_exporter.untrusted.terminal import Align
 from ase_exporter.views.figures import UNKNOWN, shown
 
 Value = float | str
-TREND = 9
-# Sparklines are scaled to this contention at least, so that noise does not look like a mountain.
-TREND_FLOOR = 0.1
 # Indentations of a chain of blockers that are shown.
 _DEEPEST = 7
 
@@ -127,14 +123,6 @@ def _empty(scene: Scene, name: str, definition: TableDefinition) -> str:
     return definition.empty if scene.figures.seconds else "Waiting for a few seconds of samples"
 
 
-def _trend(row: Row, scene: Scene) -> str:
-    if len(scene.history) < 2:
-        return ""
-    tables = (each.figures.spinlocks for each in scene.last(TREND))
-    values = [next((each.contention for each in found if each.name == row.name), None) for found in tables]
-    return sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, TREND))
-
-
 def in_tree(link: Link, scene: Scene) -> str:
     """The spid of a session of a chain, indented below the one that blocks it."""
     indent = "  " * (min(link.depth, _DEEPEST) - 1) + scene.glyphs.branch if link.depth else ""
@@ -179,7 +167,6 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
     "some": lambda number: str(number or ""),
 }
 _WITH_SCENE: Mapping[str, Callable[[Any, Scene], str]] = {
-    "trend": _trend,
     "tree": in_tree,
     "since": lambda cost, _: cost.change and f"{cost.change} since {clock(cost.since)}",
 }

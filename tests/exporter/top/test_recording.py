@@ -20,7 +20,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.readings.recording import Recording
 from ase_exporter.sessions.session import Session
 from ase_exporter.top.feed import ReplayFeed
-from ase_exporter.top.frames import Frame, History, Scene
+from ase_exporter.top.frames import Frame, Scene
 from ase_exporter.top.text import glyphs
 from ase_exporter.top.view import table
 from ase_simulator.replay.file import read_capture
@@ -102,7 +102,7 @@ def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
     first, second, third = replayed(path)
     assert first.figures.spinlocks == () and second.figures.spinlocks and third.figures.spinlocks
     assert third.figures.space and third.sample.missing["rep_senders"] == "not recorded"
-    scene = Scene(third, History(), glyphs("ascii"), 100)
+    scene = Scene(third, glyphs("ascii"), 100)
     for name in ("sessions", "blocking", "statements"):
         assert "this recording has no sessions" in table(name, scene).empty
 

@@ -14,7 +14,6 @@ from ase_exporter.top.text import (
     glyphs,
     groups,
     level,
-    sparkline,
 )
 
 UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -37,18 +36,6 @@ def test_what_is_not_known_is_a_dash() -> None:
 def test_a_level_grows_with_its_share(share: float, characters: Glyphs) -> None:
     place = characters.levels.index(level(share, characters))
     assert abs(place - share * len(characters.levels)) <= 1
-
-
-@given(st.lists(SHARES, max_size=40), st.data())
-def test_a_sparkline_has_a_character_for_each_value_and_marks_changes(
-    values: list[float | None], data: st.DataObject
-) -> None:
-    marks = data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values)))
-    text = sparkline(values, UNICODE, 0.1, marks)
-    assert len(text) == len(values)
-    for character, value, marked in zip(text, values, marks, strict=True):
-        assert (character == UNICODE.mark) == marked
-        assert marked or (character == " ") == (value is None)
 
 
 @given(st.lists(SHARES, max_size=1100), st.integers(1, 200))

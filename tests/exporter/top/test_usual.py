@@ -8,7 +8,7 @@ from tests.incidents.running import Site, incidents, take
 
 from ase_exporter.readings.samples import Sample
 from ase_exporter.top import frames
-from ase_exporter.top.frames import Frame, Framer, History, Scene
+from ase_exporter.top.frames import Frame, Framer, Scene
 from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.text import UNICODE
 
@@ -26,7 +26,7 @@ def shown(samples: Sequence[Sample]) -> list[Frame]:
 
 
 def text(frame: Frame) -> str:
-    scene = Scene(frame, History([frame]), UNICODE, 500)
+    scene = Scene(frame, UNICODE, 500)
     return "\n".join([title(scene) + baseline(scene), *(line.plain for line in header(scene))])
 
 
