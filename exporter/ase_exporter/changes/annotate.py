@@ -1,7 +1,6 @@
 """Annotations from the command line, sent to an exporter, which posts them to Grafana."""
 
 import ssl
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,6 @@ from ase_exporter.untrusted.redaction import remember, without_credentials
 TIMEOUT = 10.0
 # Bytes: far more than the longest history takes.
 MAX_ANSWER = 64 << 20
-_MAX_TRIES = 3
-_RETRY_DELAY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +50,24 @@ class ExporterClient:
         self.request("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
 
     def request(self, method: str, path: str, **content: Any) -> bytes:
-        """Send a request, with retries; returns the body of the answer.
+        """Send a request; returns the body of the answer. While the exporter is started again, requests wait for it.
 
         Raises UserError if the exporter rejects it or cannot be reached.
         """
-        problem, shown = "", f"{without_credentials(self.url).rstrip('/')}{path}"
-        for attempt in range(_MAX_TRIES):
-            if attempt:
-                time.sleep(_RETRY_DELAY)
-            try:
-                with httpx2.Client(
-                    auth=(self.user, self._password()) if self.user else None, verify=self._verify()
-                ) as client:
-                    limits = {"max_bytes": MAX_ANSWER, "seconds": TIMEOUT}
-                    status, body = ask(client, method, f"{self.url.rstrip('/')}{path}", **limits, **content)
-            except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-                problem = f"{no_answer(error)}: expected an exporter that runs (ase-exporter serve) at --url"
-                continue
-            if status < 500:
-                if httpx2.codes.is_success(status):
-                    return body
-                reason = one_line(" ".join(body.decode(errors="replace").split()))[:200]
-                raise UserError(f"{shown}: HTTP {status}: {reason}")
-            problem = f"HTTP {status}"
-        raise UserError(f"{shown}: {problem}")
+        shown = f"{without_credentials(self.url).rstrip('/')}{path}"
+        try:
+            with httpx2.Client(
+                auth=(self.user, self._password()) if self.user else None, verify=self._verify()
+            ) as client:
+                limits = {"max_bytes": MAX_ANSWER, "seconds": TIMEOUT}
+                status, body = ask(client, method, f"{self.url.rstrip('/')}{path}", **limits, **content)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            reason = f"{no_answer(error)}: expected an exporter that runs (ase-exporter serve) at --url"
+            raise UserError(f"{shown}: {reason}") from None
+        if not httpx2.codes.is_success(status):
+            reason = one_line(" ".join(body.decode(errors="replace").split()))[:200]
+            raise UserError(f"{shown}: HTTP {status}: {reason}")
+        return body
 
     def _verify(self) -> ssl.SSLContext | bool:
         try:
