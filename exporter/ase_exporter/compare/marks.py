@@ -21,20 +21,13 @@ VISIBLE_AFTER = 900.0
 SAME_RESTART = 10.0
 
 
-def marks_from_prometheus(prometheus: Prometheus, selector: str, start: float, end: float) -> list[Change]:
-    """The changes of a server or a host between two Unix times, from (ase|dbhost)_change_timestamp_seconds.
-
-    At one time the metric keeps only the last of several changes with the same old and new value.
-    """
-    seconds = max(1, round(end - start))
-    samples = prometheus.query(f"last_over_time({{{_metrics(selector)}}}[{seconds}s])", end)
-    return _in_order(_paired((sample.labels, sample.value) for sample in samples), start, end)
-
-
 def marks_between(
     prometheus: Prometheus, selector: str, start: float, end: float, now: float
 ) -> list[Change]:
-    """All changes between two Unix times, also those whose series a later change has taken over."""
+    """The changes of a server or a host between two Unix times, from (ase|dbhost)_change_timestamp_seconds.
+
+    Also those whose series a later change has taken over.
+    """
     by_time: defaultdict[float, list[tuple[Labels, float]]] = defaultdict(list)
     end_seen = min(now, end + VISIBLE_AFTER)
     for series in prometheus.over(f"{{{_metrics(selector)}}}", start, end_seen, RESOLUTION):

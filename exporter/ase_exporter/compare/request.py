@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, compare_windows
-from ase_exporter.compare.marks import marks_from_exporter, marks_from_prometheus, with_restarts
+from ase_exporter.compare.marks import marks_between, marks_from_exporter, with_restarts
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.windows import Span, around, between, parse_span
@@ -51,7 +51,7 @@ def answer(
     spans = [parse_span(name, text, now) for name, text in given.items() if text is not None]
     known = marks_from_exporter(request.exporter, request.target) if request.exporter else None
     selector = server_selector(instance_named(server, request.target), request.selector)
-    marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now) if known is None else known
+    marks = marks_between(server, selector, now - MARKS_MAX_AGE, now, now) if known is None else known
     if request.change is not None:
         mark = _find(marks, request.change)
         marks, spans = windows_around(

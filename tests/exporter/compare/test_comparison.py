@@ -11,7 +11,7 @@ from tests.exporter.compare.test_prometheus import server
 
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
-from ase_exporter.compare.marks import marks_from_prometheus
+from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, answer, instance_named, server_selector
 from ase_exporter.compare.windows import Span, parse_span
@@ -40,7 +40,8 @@ def series(history: History) -> Comparison:
 
 def of_spans(history: History, spans: list[Span], keys: list[str] | None = None) -> Comparison:
     with Prometheus(history.url) as prometheus:
-        marks = marks_from_prometheus(prometheus, server_selector("ASE1"), history.start, time.time())
+        now = time.time()
+        marks = marks_between(prometheus, server_selector("ASE1"), history.start, now, now)
         return compare_windows(prometheus, server_selector("ASE1"), spans, keys=keys, marks=marks)
 
 
