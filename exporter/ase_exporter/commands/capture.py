@@ -73,18 +73,13 @@ def _print_progress(step: str, _: object) -> None:
 
 
 def _summary(capture: Capture, size: int, replaced: int) -> Iterator[str]:
-    rows: Counter[str] = Counter()
-    for statement in capture.statements:
-        rows[statement.sql] += sum(len(result.rows) for result in statement.results)
     errors = Counter(each.error.text for each in capture.statements if each.error)
     seconds = sum(each.seconds for each in capture.statements)
     yield (
-        f"Scrapes: {capture.header.scrapes}; statements: {len(rows)}, executed {len(capture.statements)} times;"
-        f" rows: {sum(rows.values()):,}; time that the server took: {seconds:.2f} s"
+        f"Scrapes: {capture.header.scrapes}; statements: {len(capture.statements):,}; time that the server took:"
+        f" {seconds:.2f} s"
     )
-    for sql, count in sorted(rows.items(), key=lambda item: -item[1])[:3]:
-        yield f"  rows: {count:,} of {sql[:100]}"
-    for text, count in sorted(errors.items(), key=lambda item: -item[1])[:10]:
+    for text, count in errors.most_common(10):
         yield f"  error ({count} x): {text[:150]}"
     if capture.header.names == "pseudonyms":
         yield f"  words replaced by pseudonyms: {replaced:,}; --show prints everything that is in the file"
