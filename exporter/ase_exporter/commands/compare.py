@@ -52,12 +52,8 @@ def compare(
         measures=measure,
     )
     with Prometheus(url) as server, progress_bar() as bar:
-        task = bar.add_task("Querying Prometheus", total=None)
-        result = answer(
-            server,
-            request,
-            lambda title, done, total: bar.update(task, description=title, completed=done, total=total),
-        )
+        bar.add_task("Querying Prometheus", total=None)
+        result = answer(server, request)
     view = comparison_view(result, everything=everything)
     if form == "terminal" and output is None:
         terminal.print_view(view)

@@ -11,7 +11,7 @@ sp_sysmon does over its sample. Its samples along time give medians, spreads and
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -102,14 +102,13 @@ def compare_windows(
     *,
     keys: Sequence[str] | None = None,
     marks: Sequence[Change] = (),
-    progress: Callable[[str, int, int], None] = lambda title, done, total: None,
 ) -> Comparison:
     """Compare windows of one server.
 
-    selector: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. progress:
-    called with a measure's title, the number done and the total. marks: changes; only those in and between the windows
-    count. A sample is taken every scrape interval, or less often if that gives over MAX_SAMPLES. Of each window, the
-    longest part without a gap is compared. Raises UserError if the windows cannot be compared.
+    selector: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. marks:
+    changes; only those in and between the windows count. A sample is taken every scrape interval, or less often if that
+    gives over MAX_SAMPLES. Of each window, the longest part without a gap is compared. Raises UserError if the windows
+    cannot be compared.
     """
     if len(spans) < 2:
         raise UserError("expected at least two windows to compare")
@@ -127,12 +126,10 @@ def compare_windows(
             raise UserError(f"window {span.name}: {has}; expected at least {needed:.0f} s")
     wanted = {key: each for key, each in measures().items() if keys is None or key in keys}
     windows: dict[str, dict[str, list[WindowSamples | None]]] = {}
-    for done, (key, measure) in enumerate(wanted.items()):
-        progress(measure.title, done, len(wanted))
+    for key, measure in wanted.items():
         found = [read_window(prometheus, measure, selector, each, step, width) for each in covered]
         names = dict.fromkeys(name for window in found for name in window)
         windows[key] = {name: [window.get(name) for window in found] for name in names}
-    progress("", len(wanted), len(wanted))
     load = windows.get(LOAD, {}).get("", [None] * len(spans))
     rows = tuple(
         _row(key, measure, name, row, load)

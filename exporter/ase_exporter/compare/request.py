@@ -1,7 +1,7 @@
 """Executes the options of `ase-exporter compare`: from options to windows, from windows to a comparison."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ase_exporter.changes.change import Change
@@ -32,11 +32,7 @@ class Request:
     measures: Sequence[str] | None = None
 
 
-def answer(
-    server: Prometheus,
-    request: Request,
-    progress: Callable[[str, int, int], None] = lambda title, done, total: None,
-) -> Comparison:
+def answer(server: Prometheus, request: Request) -> Comparison:
     """The comparison that the options ask for, from that server. Raises UserError."""
     for key in request.measures or ():
         if key not in measures():
@@ -59,7 +55,7 @@ def answer(
         )
     elif request.runs is not None:
         spans = between(marks, spans[0], settle=request.settle)
-    return compare_windows(server, selector, spans, keys=request.measures, marks=marks, progress=progress)
+    return compare_windows(server, selector, spans, keys=request.measures, marks=marks)
 
 
 def windows_around(
