@@ -58,7 +58,6 @@ def comparison_view(comparison: Comparison, *, everything: bool = False) -> View
         Line(f"Server {{{comparison.selector}}}, times in {zone(*(span.end for span in comparison.spans))}"),
         Items([*_windows(comparison), *(f"{moment(mark.at)} change {mark}" for mark in comparison.marks)]),
         Items([f"Note: {warning}" for warning in comparison.warnings], "notes"),
-        Items(findings(comparison)),
     ]
     if changed:
         charts = [_time_line(comparison, row) for row in changed[:_TIME_LINES]]
@@ -102,16 +101,10 @@ def headline(comparison: Comparison) -> str:
     if count[NO_EVIDENCE]:
         others.append(f"no evidence in {count[NO_EVIDENCE]}")
     sentence = "; ".join([f"{main.title}: {_outcome(main)}", *others])
-    spot = sweet_spot(comparison)
-    return f"{sentence}; sweet spot: {spot.name}." if spot else f"{sentence}."
-
-
-def findings(comparison: Comparison) -> list[str]:
-    """Conclusions about a series as a whole."""
     if spot := sweet_spot(comparison):
         within = f"within {shown(SWEET_SPOT_TOLERANCE, 'ratio')} of the best throughput per CPU unit"
-        return [f"Sweet spot: {spot.name}, the earliest window {within}."]
-    return []
+        sentence += f"; sweet spot: {spot.name}, the earliest {within}"
+    return f"{sentence}."
 
 
 def method(comparison: Comparison) -> str:
@@ -257,7 +250,6 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison, in base units."""
     return {
         "headline": headline(comparison),
-        "findings": findings(comparison),
         "selector": comparison.selector,
         "confidence": CONFIDENCE,
         "step_seconds": comparison.step,

@@ -16,7 +16,7 @@ from ase_exporter.compare.marks import ask_exporter, marks_from_exporter
 from ase_exporter.compare.prometheus import Sample, range_text
 from ase_exporter.compare.request import Request, answer
 from ase_exporter.compare.statistics import CONFIDENCE
-from ase_exporter.compare.view import changed_rows, findings, headline, method, row_data
+from ase_exporter.compare.view import changed_rows, headline, method, row_data
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
@@ -288,7 +288,6 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Answer:
         "rows": [*map(_row, rows)],
         "rows_without_evidence": len(unclear),
         "rows_without_data": len(others) - len(unclear),
-        "findings": [said(each) for each in findings(comparison)],
         "warnings": [Quoting(said(each)) for each in comparison.warnings],
         "method": method(comparison),
     }
