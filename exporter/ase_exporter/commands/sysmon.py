@@ -12,7 +12,6 @@ import typer
 from ase_exporter.commands.options import choose_target, end_if_stuck, load_config, write_output
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.config import Auth, Target
-from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
 from ase_exporter.sysmon.report import reports_of
 from ase_exporter.sysmon.runner import SampleError, login_for, print_sample, read_sample
@@ -54,36 +53,33 @@ def run(
     password: bool = False,
     config_file: Path | None = None,
     seconds: float = 60.0,
-    section: str | None = None,
     output: Path | None = None,
     form: Format = "table",
 ) -> None:
-    if section is not None and section not in SECTION_KEYWORDS:
-        raise UserError(f"--section: {section}: expected one of {', '.join(SECTION_KEYWORDS)}")
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]
-    report = _run(chosen, auth, round(seconds), section, output)
+    report = _run(chosen, auth, round(seconds), output)
     _print_one(report, form)
     if _is_incomplete(chosen.name, report):
         raise typer.Exit(2)
 
 
-def _run(target: Target, auth: Auth, seconds: int, section: str | None, output: Path | None) -> Report:
+def _run(target: Target, auth: Auth, seconds: int, output: Path | None) -> Report:
     """One sample in a thread, since signals would wait for the driver, with a bar on the terminal.
 
     output: keeps the lines as the server sent them, also those that are no report.
     """
     with ThreadPoolExecutor(1) as pool, progress_bar() as bar:
         task = bar.add_task(f"sp_sysmon on {target.name}", total=seconds)
-        future = pool.submit(print_sample, target, login_for(target, auth), seconds, section)
+        future = pool.submit(print_sample, target, login_for(target, auth), seconds)
         while not wait([future], timeout=0.5).done:
             bar.advance(task, 0.5)
         try:
             lines = future.result()
             if output is not None:
                 write_output(output, "\n".join([*lines, ""]))
-            return read_sample(target, lines, section)
+            return read_sample(target, lines)
         except SampleError as error:
             raise UserError(f"sysmon run: {error}") from error
 

@@ -1,17 +1,11 @@
 """Settings of scheduled sp_sysmon runs."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge, Le
 
 from ase_exporter.config.fields import Seconds, Strict
-
-# The section names that sp_sysmon accepts (message 18534) and the titles that it prints.
-SECTION_KEYWORDS = dict(
-    line.split(",") for line in Path(__file__).with_name("sysmon_sections.csv").read_text().splitlines()
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, Place, grammar, has_names, place, release
 from ase_exporter.sysmon.structure import COUNT, Report, ReportRow, ReportSection
 
 _PROCEDURE = "sp_sysmon_"
+# The section names that sp_sysmon accepts (message 18534) and the titles that it prints.
+SECTION_KEYWORDS = dict(
+    line.split(",") for line in Path(__file__).with_name("sections.csv").read_text().splitlines()
+)
 _OF_16 = (BUCKETS, "NV Cache Management")
 # No whole report of it is known: which rows it prints is not known either.
 UNKNOWN_RELEASE = "12.5"
@@ -49,12 +52,12 @@ class _Rows:
             yield from (row for row in self.by_place[term, label] if row.path[:shared] == path[:shared])
 
 
-def missing_parts(report: Report, only: str = "") -> Iterator[str]:
-    """What a report of its release has and this one lacks. only: the one section that was asked for."""
+def missing_parts(report: Report) -> Iterator[str]:
+    """What a report of its release has and this one lacks."""
     version = release(report.header.version)
     if version == UNKNOWN_RELEASE:
         yield f"a list of what release {version} prints: whether the report is complete is not known"
-    yield from _missing_sections(report, version, only)
+    yield from _missing_sections(report, version)
     for section in report.sections:
         if version != UNKNOWN_RELEASE:
             yield from _missing_rows(section, version, report.header.version)
@@ -63,7 +66,7 @@ def missing_parts(report: Report, only: str = "") -> Iterator[str]:
     yield from _missing_names(report)
 
 
-def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
+def _missing_sections(report: Report, version: str) -> Iterator[str]:
     lost = {
         SECTION_KEYWORDS[keyword]: message.number
         for message in report.messages
@@ -76,7 +79,7 @@ def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
             for one in report.sections
             if one.instance == instance and (one.rows or one.name == BUCKETS)
         }
-        for name in [only] if only else expected if version else lost:
+        for name in expected if version else lost:
             if name not in present:
                 text = f"section {name}" + (f" of instance {instance}" if instance else "")
                 yield text + (f" (lost to server error {lost[name]})" if name in lost else "")

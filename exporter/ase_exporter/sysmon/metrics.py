@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ase_exporter.assets import shipped_rows
-from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.metrics.declared import DeclaredMetrics
 from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, Report, ReportRow
@@ -95,7 +94,7 @@ def _add_of_engines(report: Report, values: Mapping[str, dict[tuple[str, ...], f
     The units are the sum of the engines' CPU busy.
     """
     busy, units = values["server_busy_ratio"], values["cpu_units"]
-    kernel = report.section(SECTION_KEYWORDS["kernel"])
+    kernel = report.section("Kernel Utilization")
     engines = [row for row in kernel.rows if row.path[:1] and row.path[0] in _ENGINE_TABLES] if kernel else []
     if not busy and len(engines) == 1:
         busy.update({(state,): value for state, value in _busy(engines[0])})

@@ -29,12 +29,12 @@ class NotAReportError(UserError):
     """The text holds no report of sp_sysmon."""
 
 
-def parse(text: str, name: str = "text", only: str = "") -> Report:
-    """The first report of a text; raises NotAReportError. only: the one section that was asked for, by its title."""
-    return next(read_reports(text.split("\n"), name, only))
+def parse(text: str, name: str = "text") -> Report:
+    """The first report of a text; raises NotAReportError."""
+    return next(read_reports(text.split("\n"), name))
 
 
-def read_reports(lines: Iterable[str], name: str = "text", only: str = "") -> Iterator[Report]:
+def read_reports(lines: Iterable[str], name: str = "text") -> Iterator[Report]:
     """The reports of a text, one at a time: memory is bounded by the longest report, not by the file.
 
     A text without a title may hold sections, of a report that is not complete. Raises NotAReportError if there is
@@ -42,7 +42,7 @@ def read_reports(lines: Iterable[str], name: str = "text", only: str = "") -> It
     """
     found = False
     for titled, block in _blocks(numbered(lines)):
-        report = _Reader(block, titled).read(only)
+        report = _Reader(block, titled).read()
         if titled or report.sections:
             found = True
             yield report
@@ -99,7 +99,7 @@ class _Reader:
         # The line below the title is a header's until the first section begins.
         self._in_header = titled
 
-    def read(self, only: str) -> Report:
+    def read(self) -> Report:
         report = self._report
         position = 1 if self._in_header else 0
         while position < len(self._lines):
@@ -110,7 +110,7 @@ class _Reader:
             report.missing.append("the release" if report.header.version else "the header")
         elif release(report.header.version) != UNKNOWN_RELEASE:
             report.missing += self._header.missing()
-        report.missing += missing_parts(report, only)
+        report.missing += missing_parts(report)
         check_arithmetic(report)
         if not report.ended:
             last = self._lines[-1].number if self._lines else 0

@@ -17,7 +17,7 @@ from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
-from ase_exporter.config.sysmon import SECTION_KEYWORDS, SysmonSettings
+from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.metrics import SYSMON, cleared_counters, families
@@ -60,23 +60,21 @@ class Printing(Protocol):
     def close(self) -> None: ...
 
 
-def statement(seconds: int, section: str | None = None) -> str:
+def statement(seconds: int) -> str:
     """The call for a sample of that many seconds: never one that clears."""
     interval = f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}:{seconds % 60:02d}"
-    arguments = [interval, *([section] if section else []), "noclear"]
-    return "sp_sysmon " + ", ".join(f"'{argument}'" for argument in arguments)
+    return f"sp_sysmon '{interval}', 'noclear'"
 
 
 def take_sample(
     target: Target,
     auth: Auth,
     seconds: int,
-    section: str | None = None,
     open_connection: Opener[Printing] = Connection.open,
 ) -> Report:
     """Run sp_sysmon once and read its report. Not for the main thread. Raises SampleError, UserError."""
-    lines = print_sample(target, login_for(target, auth, open_connection), seconds, section)
-    return read_sample(target, lines, section)
+    lines = print_sample(target, login_for(target, auth, open_connection), seconds)
+    return read_sample(target, lines)
 
 
 def login_for(
@@ -86,10 +84,10 @@ def login_for(
     return Login(Endpoint.of(target), auth, open_connection, program=PROGRAM, **more)
 
 
-def read_sample(target: Target, lines: list[str], section: str | None = None) -> Report:
-    """The report that a run printed. section: the one that was asked for. Raises SampleError."""
+def read_sample(target: Target, lines: list[str]) -> Report:
+    """The report that a run printed. Raises SampleError."""
     try:
-        report = parse("\n".join(lines), only=SECTION_KEYWORDS.get(section or "", ""))
+        report = parse("\n".join(lines))
     except NotAReportError:
         said = next((line.strip() for line in lines if line.strip()), "nothing")
         raise SampleError(target, "refused", f"sp_sysmon printed no report, but: {said}") from None
@@ -101,9 +99,7 @@ def read_sample(target: Target, lines: list[str], section: str | None = None) ->
     return report
 
 
-def print_sample(
-    target: Target, login: Login[Printing], seconds: int, section: str | None = None
-) -> list[str]:
+def print_sample(target: Target, login: Login[Printing], seconds: int) -> list[str]:
     """Run sp_sysmon once; the lines that it prints. Not for the main thread. Raises SampleError, UserError."""
     lock = _under_way[target.host, target.port]
     if not lock.acquire(blocking=False):
@@ -114,9 +110,7 @@ def print_sample(
             others = connection.query(OTHERS, now + 2 * CONNECTING)
             if others and others[0][0]:
                 raise SampleError(target, "busy", "another exporter is taking a sample of this server")
-            return connection.query_messages(
-                statement(seconds, section), time.monotonic() + seconds + PRINTING
-            )
+            return connection.query_messages(statement(seconds), time.monotonic() + seconds + PRINTING)
     except DatabaseError as error:
         raise SampleError(target, error.kind, str(error)) from error
     finally:
