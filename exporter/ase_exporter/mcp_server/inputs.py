@@ -27,7 +27,6 @@ Start = Annotated[
 ]
 End = Annotated[Time, Field(description="End of the window, likewise.")]
 Span = Annotated[str, Field(max_length=90, description="START..END, for example now-3h..now-2h.")]
-Seconds = Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)]
 MeasureName = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"enum": list(measures())})]
 
 
@@ -77,10 +76,6 @@ class Compare(Arguments):
     after: Span | None = None
     runs: Annotated[str | None, Field(max_length=90)] = None
     """START..END, split into runs by the changes in it."""
-    length: Seconds = 1800.0
-    """Maximum seconds of a window around a change."""
-    settle: Seconds = 60.0
-    """Seconds left out after a change."""
     measures: Annotated[list[MeasureName] | None, Field(max_length=50)] = None
     """Only these measures. Default: all."""
     everything: bool = False
