@@ -35,15 +35,8 @@ class ExporterClient:
 
     def annotate(self, change: Change) -> None:
         """Send an annotation. Idempotent: the same id may be sent again."""
-        body = {
-            "id": change.id,
-            "text": change.name,
-            "target": change.target,
-            "tags": list(change.tags),
-            "who": change.who,
-            "at": change.at,
-        }
-        self.request("POST", "/annotations", json=body)
+        body = {name: getattr(change, name) for name in ("id", "target", "tags", "who", "at")}
+        self.request("POST", "/annotations", json=body | {"text": change.name})
 
     def finish(self, change_id: str, end: float, failed: str) -> None:
         """Turn an annotation into a region that ends at a Unix time; failed: '' or how it failed."""

@@ -24,11 +24,6 @@ class Strict:
     __slots__ = ()
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
-    def require_one_of(self, *names: str) -> None:
-        """Raises ValueError unless exactly one of these settings is given."""
-        if sum(getattr(self, name) is not None for name in names) != 1:
-            raise ValueError(f"expected exactly one of {', '.join(names)}")
-
 
 @dataclass(frozen=True, slots=True)
 class Validator:

@@ -73,7 +73,8 @@ class Auth(Strict):
     password_env: str | None = None
 
     def __post_init__(self) -> None:
-        self.require_one_of("password", "password_file", "password_env")
+        if [self.password, self.password_file, self.password_env].count(None) != 2:
+            raise ValueError("expected exactly one of password, password_file, password_env")
 
     def read_password(self) -> str:
         """The current password. Raises UserError if its file or variable cannot be read."""

@@ -38,7 +38,7 @@ def check_arithmetic(report: Report) -> None:
             slack = _ROUNDED + 1e-9 * abs(rate)
             if not least - slack <= rate <= most + slack:
                 text = f"{rate:g} {measure} is not {count:.0f} by the {what} of the other rows"
-                report.contradictions.append(Remark(row.line, f"{_name(row)}: {text}"))
+                report.contradictions.append(Remark(row.line, f"{row.name}: {text}"))
     for section in report.sections:
         _check_caches(report, [row for row in section.rows if row.label == "Utilization"])
 
@@ -67,11 +67,7 @@ def _check_caches(report: Report, rows: Sequence[ReportRow]) -> None:
     known = not any(row.overflow for row in rows) and min(shares, default=0.0) >= 0
     if known and whole and abs(whole - 100.0) > _ROUNDED * len(shares):
         text = f"the shares of {len(shares)} caches add up to {whole:.1f} %"
-        report.contradictions.append(Remark(rows[0].line, f"{_name(rows[0])}: {text}"))
-
-
-def _name(row: ReportRow) -> str:
-    return " / ".join((*row.path, row.label))
+        report.contradictions.append(Remark(rows[0].line, f"{rows[0].name}: {text}"))
 
 
 def _divisor(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:

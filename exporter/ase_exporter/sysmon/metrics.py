@@ -159,7 +159,7 @@ def _matches(report: Report, headline: _Headline, seconds: float) -> Iterator[tu
     names = SYSMON.by_name[_PREFIX + headline.name].labels
     for section in report.sections:
         for row in section.rows if section.name == headline.section else ():
-            match = headline.pattern.fullmatch(" / ".join((*row.path, row.label)))
+            match = headline.pattern.fullmatch(row.name)
             if match is None:
                 continue
             known = {**headline.constant, **{name: text or "" for name, text in match.groupdict().items()}}

@@ -43,6 +43,11 @@ class ReportRow:
     cells: tuple[ReportCell, ...] = ()
     overflow: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """Sub-headings and label."""
+        return " / ".join((*self.path, self.label))
+
     def get(self, measure: str) -> float | None:
         """The value of one measure, None where the report has none."""
         return next((cell.value for cell in self.cells if cell.measure == measure), None)

@@ -165,7 +165,7 @@ def _rows(rows: Sequence[ReportRow], measures: tuple[str, ...]) -> Table:
         texts = {cell.measure: cell.text for cell in row.cells} | dict.fromkeys(row.overflow, "****")
         for measure in [measure for measure in texts if measure not in measures]:
             texts[_OTHER] = texts.pop(measure)
-        cells.append((" / ".join((*row.path, row.label)), *(texts.get(measure, "") for measure in measures)))
+        cells.append((row.name, *(texts.get(measure, "") for measure in measures)))
     return Table(columns("", *measures, figures=measures), cells)
 
 
