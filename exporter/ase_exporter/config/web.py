@@ -1,7 +1,6 @@
 """Settings of the web configuration file: TLS, headers and users, in the format of Prometheus's exporter-toolkit."""
 
 import ipaddress
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +22,6 @@ CIPHER_SUITES = {
 }
 
 
-def _bcrypt_hash(text: str) -> str:
-    if not re.fullmatch(r"\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}", text):
-        raise ValueError("expected a bcrypt hash, as `htpasswd -B` writes it")
-    return text
-
-
 def _cipher_suite(name: str) -> str:
     if name not in CIPHER_SUITES:
         raise ValueError(f"expected one of {', '.join(CIPHER_SUITES)}")
@@ -38,7 +31,8 @@ def _cipher_suite(name: str) -> str:
 TlsVersion = Literal["TLS12", "TLS13"]
 ClientAuthType = Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"]
 CipherSuite = Annotated[str, Validator(_cipher_suite)]
-BcryptHash = Annotated[str, Validator(_bcrypt_hash)]
+_BCRYPT = r"\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}"
+BcryptHash = Annotated[str, Validator(matching(_BCRYPT, "a bcrypt hash, as `htpasswd -B` writes it"))]
 HeaderName = Literal[
     "Content-Security-Policy",
     "Strict-Transport-Security",
