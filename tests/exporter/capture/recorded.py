@@ -35,7 +35,19 @@ Address = tuple[str, int]
 FOLDER = Path(__file__).parents[2] / "captures"
 FOLDERS = [FOLDER, *map(Path, filter(None, [os.environ.get("ASE_CAPTURES")]))]
 FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*.capture.gz"))]
-each_capture = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".capture.gz"))
+# In each build the oldest server, a cluster, one with little right and one that differs from the manuals, and what is
+# in a folder of one's own; the others every night.
+_IN_EACH_BUILD = re.compile("12.5.4|ce-quiet|monitor|hostile")
+each_capture = pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path, marks=() if path.parent != FOLDER or _IN_EACH_BUILD.search(path.name) else pytest.mark.slow
+        )
+        for path in FILES
+    ],
+    ids=lambda path: path.name.removesuffix(".capture.gz"),
+)
 _SAMPLE = re.compile(r"sp_sysmon '(\d\d):(\d\d):(\d\d)'")
 
 

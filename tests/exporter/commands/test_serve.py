@@ -30,10 +30,16 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(directory: Path, closed_port: int) -> Iterator[RunningExporter]:
-    """An exporter with a bad catalogue file."""
+    """An exporter with a bad catalogue file, and modules of others in its working directory."""
     (directory / "wrong.yaml").write_text("mine: {help: Of no table.}\n", encoding="utf-8")
+    # Of the process that serves.
+    for module in ("uvicorn", "yaml", "pyodbc"):
+        source = f"open({str(directory / 'imported')!r}, 'a').write('{module} ')\n"
+        (directory / f"{module}.py").write_text(source)
     text = configured(closed_port, "ONE", directory=directory)
-    with exporter(directory, text, ["--web.enable-lifecycle"]) as running:
+    program = [str(Path(sys.executable).with_name("ase-exporter"))]
+    options = ["--web.enable-lifecycle"]
+    with exporter(directory, text, options, program=program, working_directory=directory) as running:
         yield running
 
 
@@ -97,16 +103,8 @@ def test_a_reload_applies_the_same_rules_as_a_start(
     assert [target["targets"] for target in targets] == [["ONE"], ["TWO"]]
 
 
-def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, closed_port: int) -> None:
-    marker = tmp_path / "imported"
-    # Of the process that serves.
-    for module in ("uvicorn", "yaml", "pyodbc"):
-        (tmp_path / f"{module}.py").write_text(f"open({str(marker)!r}, 'a').write('{module} ')\n")
-    text = configured(closed_port, "ONE", directory=tmp_path / "custom")
-    program = [str(Path(sys.executable).with_name("ase-exporter"))]
-    try:
-        with exporter(tmp_path, text, program=program, working_directory=tmp_path) as running:
-            answer = httpx2.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
-            assert "\nase_up 0.0\n" in answer.text
-    finally:
-        assert not marker.exists(), marker.read_text()
+def test_modules_in_the_working_directory_are_not_imported(running: RunningExporter, directory: Path) -> None:
+    answer = httpx2.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
+    assert "\nase_up 0.0\n" in answer.text
+    imported = directory / "imported"
+    assert not imported.exists(), imported.read_text()
