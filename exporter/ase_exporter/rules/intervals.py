@@ -1,8 +1,9 @@
 """Adapts the shipped rules to a scrape interval: their windows must hold enough scrapes.
 
 A window holds at least four scrapes, so that one may be missed, and one of which only the last counts holds two. What
-must last (`for`) is seen by two, so that one bad scrape does not fire. Names of recorded series stay, so dashboards and
-alerts need no change: `rate1m` then looks back further than a minute. Thresholds stay, too.
+must last (`for`) is seen by two, so that one bad scrape does not fire. The contention of spinlocks between two scrapes is
+judged by two intervals, if they are long. Names of recorded series stay, so dashboards and alerts need no change: `rate1m`
+then looks back further than a minute. Thresholds stay, too.
 """
 
 import re
@@ -23,6 +24,8 @@ SCRAPES_PER_WINDOW = 4
 LAST = 2.5
 # `for` in intervals, at least, if there is any.
 LASTING = 1.2
+# Seconds in which what is recorded between two scrapes is seen often enough, if they hold two intervals.
+SEEN = 600.0
 # What fills up within these seconds is told in time by the shipped rules.
 FAST = 900.0
 # Prometheus forgets a sample of a series after this time, unless --query.lookback-delta says more.
@@ -36,7 +39,10 @@ _RANGE = re.compile(rf"\[({DURATION})(?::({DURATION}))?\]")
 _OFFSET = re.compile(rf"\boffset ({DURATION})")
 # Each comes as a whole: an offset that clears its window must do so when the window grows.
 _LAST = r'\blast_over_time\((?:[^()\[\]"]|"[^"]*")*'
-_LOOKING_BACK = re.compile(rf"({_LAST})?{_RANGE.pattern}(?:\s+{_OFFSET.pattern})?|{_OFFSET.pattern}")
+_BETWEEN = r"\base:spinlock(?:_\w+:ratio_irate1m|s_recorded:count)(?:\{[^}]*\})?"
+_LOOKING_BACK = re.compile(
+    rf"({_LAST})?({_BETWEEN})?{_RANGE.pattern}(?:\s+{_OFFSET.pattern})?|({_BETWEEN}\s+)?{_OFFSET.pattern}"
+)
 
 
 def rule_files(interval: float, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -59,7 +65,7 @@ def adapted(text: str, interval: float) -> str:
     content = assets.load_yaml(text)
     for group in content["groups"]:
         for rule in group["rules"]:
-            if seconds_of(rule.get("for", "0s")):
+            if seconds_of(rule.get("for", "0s")) and not re.search(_BETWEEN, rule["expr"]):
                 rule["for"] = _longer(rule["for"], LASTING * interval)
             rule["expr"] = _expression(rule["expr"], interval, baseline=group["name"] == _BASELINE)
     every = _text(interval)
@@ -80,14 +86,15 @@ def _expression(expr: str, interval: float, *, baseline: bool) -> str:
     lags = {"3m": lag, "7m": lag + 2 * window + 60} if baseline else {}
 
     def longer(match: re.Match[str]) -> str:
-        last, range_, step, moved, moved_alone = match.groups("")
-        offset, found = moved or moved_alone, ""
-        least = lags.get(offset, 2 * interval)
+        last, between, range_, step, moved, known, moved_alone = match.groups("")
+        offset, found = moved or moved_alone, known.strip()
+        least = lags.get(offset, LASTING * interval if known else 2 * interval)
         if range_:
-            found = _longer(range_, LAST * interval if last else window)
+            long = LAST * interval if last else min(window, max(SEEN, 2 * interval)) if between else window
+            found = _longer(range_, long)
             if offset and seconds_of(offset) >= seconds_of(range_):
                 least = max(least, seconds_of(found))
-            found = f"{last}[{found}:{_longer(step, interval)}]" if step else f"{last}[{found}]"
+            found = f"{last}{between}[{found}:{_longer(step, interval)}]" if step else f"{last}{between}[{found}]"
         return " ".join(filter(None, [found, offset and f"offset {_longer(offset, least)}"]))
 
     return _LOOKING_BACK.sub(longer, expr)

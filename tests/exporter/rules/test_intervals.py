@@ -14,12 +14,13 @@ RULE = "groups: [{{name: {group}, rules: [{{record: a:b, expr: '{expr}'}}]}}]"
 
 
 @pytest.mark.parametrize("interval", [5, 15, 30, 60, 300])
-def test_every_window_holds_four_scrapes_or_two_if_only_the_last_counts(interval: int) -> None:
+def test_every_window_holds_four_scrapes_or_two_if_fewer_count(interval: int) -> None:
     for text in rule_files(interval).values():
-        for last, window in re.findall(
-            r'(last_over_time\((?:[^()[\]"]|"[^"]*")*)?\[(\d+[smhd])(?::|\])', text
+        for last, recorded, window in re.findall(
+            r'(last_over_time\((?:[^()[\]"]|"[^"]*")*)?(ase:spinlock[\w:]*(?:irate1m|count)(?:\{[^}]*\})?)?\[(\d+[smhd])(?::|\])',
+            text,
         ):
-            assert seconds_of(window) >= (2.5 if last else 4) * interval
+            assert seconds_of(window) >= (2.5 if last else 2 if recorded else 4) * interval
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,9 @@ def test_every_window_holds_four_scrapes_or_two_if_only_the_last_counts(interval
         (60, "x[2m] - x[2m] offset 2m - x[2m] offset 1m", "x[4m] - x[4m] offset 4m - x[4m] offset 2m"),
         (60, 'last_over_time(x{y=~"a[b]"}[2m] offset 2m)', 'last_over_time(x{y=~"a[b]"}[150s] offset 150s)'),
         (300, "x[1d:5m] - x offset 10m", "x[1d:5m] - x offset 10m"),
+        (60, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[4m]"),
+        (300, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[10m]"),
+        (300, 'ase:spinlocks_recorded:count{a="b"} offset 75s', 'ase:spinlocks_recorded:count{a="b"} offset 6m'),
     ],
 )
 def test_windows_grow_where_they_are_too_short(interval: float, expr: str, expected: str) -> None:
@@ -44,8 +48,11 @@ def test_the_baseline_before_a_change_is_further_back_at_longer_intervals() -> N
 
 
 def test_what_must_last_is_seen_by_two_scrapes() -> None:
-    rules = "groups: [{name: g, rules: [{alert: A, expr: x, for: 90s}, {alert: B, expr: x, for: 0s}]}]"
-    assert [rule["for"] for rule in load_yaml(adapted(rules, 300))["groups"][0]["rules"]] == ["6m", "0s"]
+    contended = "ase:spinlock_contention:ratio_irate1m"
+    rules = [("x", "90s"), ("x", "0s"), (contended, "1m")]
+    text = ", ".join(f"{{alert: A, expr: '{expr}', for: {lasts}}}" for expr, lasts in rules)
+    (group,) = load_yaml(adapted(f"groups: [{{name: g, rules: [{text}]}}]", 300))["groups"]
+    assert [rule["for"] for rule in group["rules"]] == ["6m", "0s", "1m"]
 
 
 @pytest.mark.parametrize("interval", [0, 4, 301])
