@@ -18,7 +18,8 @@ RULES = HERE.parent / "alerts" / "rules"
 COVERAGE = HERE.parent / "docs" / "coverage.md"
 IMPORTANCE = HERE.parent / "exporter" / "ase_exporter" / "metrics" / "importance.csv"
 
-METRIC = re.compile(r"\b(?:ase|dbhost)[_:][a-z0-9_:]+")
+# A name, and which of the resources it is asked for that are recorded under one name.
+METRIC = re.compile(r'\b((?:ase|dbhost)[_:][a-z0-9_:]+)(?:\{resource=~?"([^"]*)"\})?')
 INTRODUCTION = """\
 # Where each metric is used
 
@@ -77,29 +78,31 @@ def importance(dashboards: list[Json]) -> str:
     return "metric,read_by,alerts\n" + "".join(rows)
 
 
-def _rules() -> Iterator[dict[str, str]]:
+def _rules() -> Iterator[Json]:
     for path in sorted(RULES.glob("*.yaml")):
         for group in load_yaml(path.read_text())["groups"]:
             yield from group["rules"]
 
 
 @cache
-def _recorded() -> dict[str, str]:
-    """Return the expressions of recording rules by name; those of one name are joined."""
-    recorded: dict[str, str] = {}
-    for rule in _rules():
-        if "record" in rule:
-            recorded[rule["record"]] = f"{recorded.get(rule['record'], '')} {rule['expr']}"
+def _recorded() -> dict[str, list[tuple[str, str]]]:
+    """Return (resource or "", expression) of each recording rule by name."""
+    recorded: dict[str, list[tuple[str, str]]] = {}
+    for rule in (each for each in _rules() if "record" in each):
+        recorded.setdefault(rule["record"], []).append(
+            (rule.get("labels", {}).get("resource", ""), rule["expr"])
+        )
     return recorded
 
 
 def names(expressions: Sequence[str]) -> set[str]:
     """Return the names in expressions, and in the recording rules that they use."""
-    found: set[str] = set()
+    found: set[tuple[str, str]] = set()
     texts = list(expressions)
     while texts:
-        for name in set(METRIC.findall(texts.pop())) - found:
-            found.add(name)
-            if name in _recorded():
-                texts.append(_recorded()[name])
-    return found
+        for name, resource in set(METRIC.findall(texts.pop())) - found:
+            found.add((name, resource))
+            rules = _recorded().get(name, [])
+            asked = [expr for of, expr in rules if not resource or of in resource.split("|")]
+            texts += asked or [expr for of, expr in rules if not of]
+    return {name for name, _ in found}

@@ -48,7 +48,7 @@ def test_settings_take_percentages() -> None:
 def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
     rules = {"expr": "a > ~space.warning~", "alert": "A", "severity": "warning"}
     fires = 'ALERTS{alertname="A", alertstate="firing", severity="warning"}'
-    stays = f"(a > 0.85)\nand ignoring (alertname, alertstate, severity)\n{fires}"
+    stays = f"(a > 0.85)\nand ignoring (alertgroup, alertname, alertstate, severity)\n{fires}"
     assert with_hysteresis(rules, parameters()) == f"(a > 0.9)\nor\n{stays}"
     for limit, left in (
         ("> ~spinlock.critical~", "> 0.4"),

@@ -84,7 +84,8 @@ def limited(rule: Mapping[str, Any], values: Mapping[str, str], limits: Sequence
 def with_hysteresis(rule: Mapping[str, Any], values: Mapping[str, str]) -> str:
     """The expression of a rule: what begins a state, or lets it stay while it is there already.
 
-    What it says of itself, ALERTS or its own record, is as it was when the rules were last evaluated.
+    What it says of itself, ALERTS or its own record, is as it was when the rules were last evaluated. vmalert's
+    ALERTS has a label alertgroup.
     """
     enters = _LIMIT.sub(lambda match: f"{match['compares']} {values[match['name']]}", rule["expr"].strip())
     stays = rule.get("stays", rule["expr"]).strip()
@@ -94,7 +95,7 @@ def with_hysteresis(rule: Mapping[str, Any], values: Mapping[str, str]) -> str:
     if "record" in rule:
         return f"({enters})\nor\n({stays})\nand\nlast_over_time({rule['record']}[{values['exporter.gap']}])"
     fires = f'ALERTS{{alertname="{rule["alert"]}", alertstate="firing", severity="{rule["severity"]}"}}'
-    return f"({enters})\nor\n({stays})\nand ignoring (alertname, alertstate, severity)\n{fires}"
+    return f"({enters})\nor\n({stays})\nand ignoring (alertgroup, alertname, alertstate, severity)\n{fires}"
 
 
 def _left(match: re.Match[str], values: Mapping[str, str]) -> float:

@@ -1,9 +1,9 @@
 """Adapts the shipped rules to a scrape interval: their windows must hold enough scrapes.
 
 A window holds at least four scrapes, so that one may be missed, and one of which only the last counts holds two. What
-must last (`for`) is seen by two, so that one bad scrape does not fire. The contention of spinlocks between two scrapes is
-judged by two intervals, if they are long. Names of recorded series stay, so dashboards and alerts need no change: `rate1m`
-then looks back further than a minute. Thresholds stay, too.
+must last (`for`) is seen by two, so that one bad scrape does not fire. The contention of spinlocks between two scrapes
+is judged by two intervals, if they are long. Names of recorded series stay, so dashboards and alerts need no change:
+`rate1m` then looks back further than a minute. Thresholds stay, too.
 """
 
 import re
@@ -94,7 +94,9 @@ def _expression(expr: str, interval: float, *, baseline: bool) -> str:
             found = _longer(range_, long)
             if offset and seconds_of(offset) >= seconds_of(range_):
                 least = max(least, seconds_of(found))
-            found = f"{last}{between}[{found}:{_longer(step, interval)}]" if step else f"{last}{between}[{found}]"
+            found = (
+                f"{last}{between}[{found}:{_longer(step, interval)}]" if step else f"{last}{between}[{found}]"
+            )
         return " ".join(filter(None, [found, offset and f"offset {_longer(offset, least)}"]))
 
     return _LOOKING_BACK.sub(longer, expr)

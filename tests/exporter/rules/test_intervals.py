@@ -35,7 +35,11 @@ def test_every_window_holds_four_scrapes_or_two_if_fewer_count(interval: int) ->
         (300, "x[1d:5m] - x offset 10m", "x[1d:5m] - x offset 10m"),
         (60, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[4m]"),
         (300, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[10m]"),
-        (300, 'ase:spinlocks_recorded:count{a="b"} offset 75s', 'ase:spinlocks_recorded:count{a="b"} offset 6m'),
+        (
+            300,
+            'ase:spinlocks_recorded:count{a="b"} offset 75s',
+            'ase:spinlocks_recorded:count{a="b"} offset 6m',
+        ),
     ],
 )
 def test_windows_grow_where_they_are_too_short(interval: float, expr: str, expected: str) -> None:
