@@ -68,7 +68,7 @@ class Supervisor:
             try:
                 if not (child := self._fork()):
                     self._serve(self._legacy)
-                status = self._watch(child)
+                status = self._watch(child, began)
                 died = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
             except OSError as error:
                 # Out of processes or memory.
@@ -92,10 +92,12 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         return child
 
-    def _watch(self, child: int) -> int:
-        """Pass signals on until the child has ended; returns its exit status, or minus the signal that ended it."""
-        started = looked = time.monotonic()
-        kill_at = 0.0
+    def _watch(self, child: int, began: float) -> int:
+        """Pass signals on until the child has ended; returns its exit status, or minus the signal that ended it.
+
+        began: when it was about to be started, as it may have beaten before it is watched.
+        """
+        looked, kill_at = time.monotonic(), 0.0
         while True:
             number = self._await_signal(TICK)
             if self._stopping and not kill_at:
@@ -108,7 +110,7 @@ class Supervisor:
                 return os.waitstatus_to_exitcode(status)
             before, looked = looked, time.monotonic()
             beat = call_record.heartbeat
-            limit = kill_at or (beat + HUNG_AFTER if beat > started else started + START_TIMEOUT)
+            limit = kill_at or (beat + HUNG_AFTER if beat > began else began + START_TIMEOUT)
             # A supervisor that was stopped itself knows nothing about the child.
             if looked > limit and looked - before < HUNG_AFTER / 2:
                 log.error("the process that serves hangs and is killed")
