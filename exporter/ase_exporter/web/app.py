@@ -32,7 +32,6 @@ from ase_exporter.readings.watch import TargetWatch
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.targets import Answer, BusyError, Targets
 from ase_exporter.sessions.incidents import Incidents
-from ase_exporter.views import terminal
 from ase_exporter.views.figures import iso
 from ase_exporter.views.plain import as_json
 from ase_exporter.web.change_routes import ChangeHandlers
@@ -318,6 +317,9 @@ class _Handlers:
         evidence = watch.evidence()
         found = advise(evidence) if evidence else None
         if request.query_params.get("format") == "text":
+            # Imported here: an exporter that nobody asks for text does without rich.
+            from ase_exporter.views import terminal
+
             text = terminal.text(advice_view(found)) if found else ""
             return JSONResponse({"text": text, "is_known": bool(found and found.is_known)})
         return JSONResponse(as_json(advice_data(found) if found else None))
