@@ -41,7 +41,9 @@ def compile_query(session: Context, query: ast.Query) -> Compiled:
     if query.compiled is not None and query.compiled.holds_for(session):
         found: Compiled = query.compiled
         return found
-    compiled = query.compiled = QueryCompiler(session).query(parse_select(query.tokens))
+    # The compiler changes the tree.
+    tree, query.tree = query.tree or parse_select(query.tokens), None
+    compiled = query.compiled = QueryCompiler(session).query(tree)
     words = [
         token.text.lower() if token.kind is Kind.WORD or token.kind is Kind.NUMBER else ""
         for token in query.tokens

@@ -26,7 +26,7 @@ def check_syntax(statements: Sequence[ast.Statement]) -> None:
     for statement in statements:
         match statement:
             case ast.Query():
-                parse_select(statement.tokens)
+                statement.tree = parse_select(statement.tokens)
             case ast.Block():
                 check_syntax(statement.body)
             case ast.If():

@@ -28,10 +28,12 @@ class NotSimulated(Statement):
 class Query(Statement):
     """SELECT in all its forms: rows, `select @v = …`, `select … into`.
 
-    compiled: as it was last run, for the next run of the same batch.
+    compiled: as it was last run, for the next run of the same batch. tree: as its syntax was checked, until it is
+    compiled.
     """
 
     tokens: Tokens
+    tree: Any = field(default=None, repr=False, compare=False)
     compiled: Any = field(default=None, repr=False, compare=False)
 
 
