@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from tests.exporter.running_exporter import RunningExporter, configuration, exporter
+from tests.exporter.running_exporter import COMMAND, RunningExporter, configuration, exporter
 from tests.exporter.simulated import PASSWORD, Simulated
 from tests.programs import START, eventually
 
@@ -158,7 +158,7 @@ def test_without_a_directory_that_can_be_written_the_state_ends_with_the_exporte
     (tmp_path / "file").touch()
     (tmp_path / "temporary").mkdir()
     environment = {"STATE_DIRECTORY": str(tmp_path / "file" / "none"), "TMPDIR": str(tmp_path / "temporary")}
-    with exporter(tmp_path, "host: {}", environment=environment) as running:
+    with exporter(tmp_path, "host: {}", program=COMMAND, environment=environment) as running:
         assert "no state directory can be written" in running.log
         [directory] = (tmp_path / "temporary").iterdir()
         assert "\nase_exporter_totals_persistent 0.0\n" in running.get("/metrics")
