@@ -112,7 +112,7 @@ class RowMapper:
         now: float,
         on_unreadable: OnUnreadable | None = None,
     ) -> list[Family]:
-        """The families of one reading, without empty ones. now: monotonic seconds.
+        """The families of one reading, empty ones for what the server has and gave no row of. now: monotonic seconds.
 
         If `on_unreadable` is given and returns, columns that cannot be read count as NULL. Raises UnreadableError,
         with nothing counted, for others, another number of columns, and labels and keys of another type.
@@ -138,7 +138,7 @@ class RowMapper:
         return [
             Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])
             for name, (text, labels) in self._heads.items()
-            if found.get(name)
+            if name in found
         ]
 
     def _epochs(self, table: Columns) -> dict[Instance, EpochReading]:

@@ -29,6 +29,8 @@ TOO_FEW = "too few samples"
 NOT_COMPARED = "not compared with before"
 SECONDS_PER_SPIN = "spinlock.seconds_per_spin"
 BLOCKED = "ase_blocked_process_seconds"
+# Engines that idle count their time, too; the server's own tasks, and the session that reads it, wait and use spinlocks.
+NEVER_STILL = ("engine_time", "waited", "grabs")
 # Ranks of states without a finding: what comes first on a list of servers comes first here.
 STATE_RANKS = {NOT_KNOWN: -1.0, WORKS: -2.0, IDLE: -3.0, STARTING: -4.0}
 # What a finding that does not stop work counts more than its share.
@@ -244,9 +246,8 @@ def _verdict(
     blind = [each for each in unknown if each.vital]
     if busy.unknown == TOO_FEW or (blind and all(each.reason == TOO_FEW for each in blind)):
         return STARTING, "WAITING", "figures are differences: a few more samples are needed", "none"
-    if measures["engine_time"].value == 0:
-        # Idle time counts, too: of engines that run it grows by as much as time passes.
-        text = "its counters stand still: the CPU time of its engines, idle time too, does not grow"
+    if still := [measures[name].title for name in NEVER_STILL if measures[name].value == 0]:
+        text = f"counters stand still that grow on an idle server, too: {', '.join(still)}"
         return NOT_KNOWN, "NOT KNOWN", text, "warn"
     if blind or busy.value is None:
         why = not_judged_text(blind, busy.unknown)

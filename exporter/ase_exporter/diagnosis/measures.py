@@ -179,9 +179,11 @@ def wait_seconds(readings: Readings) -> tuple[dict[str, float], str]:
     metric = "ase_wait_seconds_total"
     if unknown := readings.unknown(metric, is_rate=True):
         return {}, unknown
+    if not (rows := list(readings.rates(metric))):
+        return {}, NO_DATA
     known = catalogue()
     found = {name: 0.0 for name, part in known.account.items() if part.events or part.classes}
-    for labels, rate in readings.rates(metric):
+    for labels, rate in rows:
         part = known.part_of(labels.get("event_id", ""), labels.get("class", ""))
         if part is not None:
             found[part] += rate

@@ -15,7 +15,7 @@ _OTHERS = 0.2
 
 
 def limit_series(groups: Mapping[str, Sequence[Family]], limit: int) -> list[Family]:
-    """The families of all collectors with at most `limit` samples, and a family that counts what was cut.
+    """The families of all collectors with at most `limit` samples and one at least, and one that counts what was cut.
 
     groups: collector -> families. What alerts and the diagnosis read stays whole, even above the limit. What is left,
     or a fifth of the limit, goes to metrics of dashboards, then to the others. Within each of these, small collectors
@@ -23,7 +23,7 @@ def limit_series(groups: Mapping[str, Sequence[Family]], limit: int) -> list[Fam
     in the order of labels are kept, so that the same series stay from scrape to scrape.
     """
     if sum(map(_size, groups.values())) <= limit:
-        return [family for families in groups.values() for family in families]
+        return [family for families in groups.values() for family in families if family.samples]
     kept = {id(family): family for families in groups.values() for family in families}
     needed = _size(family for family in kept.values() if _rank(family) == "alerts")
     left = max(limit - needed, _OTHERS * limit)

@@ -341,8 +341,9 @@ class TargetScraper:
 
     def _dump_intervals(self, result: ScrapeResult) -> list[Family]:
         """The configured intervals of dumps, for the databases of the last scrape that had any."""
-        if states := result.collected.get("database_states"):
-            self._databases = sorted({labels[0] for family in states for labels, _ in family.samples})
+        states = result.collected.get("database_states", ())
+        if found := {labels[0] for family in states for labels, _ in family.samples}:
+            self._databases = sorted(found)
         family = dump_intervals(self._dumps, self._databases)
         return [family] if family.samples else []
 

@@ -244,10 +244,20 @@ def test_other_findings_of_a_young_server_are_not_said_to_come_from_cold_caches(
     assert words[0] == "LOG" and "DISK" in words and "cold" not in found.sentence
 
 
-def test_a_server_whose_counters_stand_still_is_not_idle() -> None:
-    still = {key: 0.0 if key[0].endswith("_total") else value for key, value in healthy().series.items()}
-    found = diagnose(State(still))
+@pytest.mark.parametrize("still", ["_total", "engine_cpu_seconds_total", "wait_seconds_total", "grabs_total"])
+def test_a_server_whose_counters_stand_still_is_not_idle(still: str) -> None:
+    series = {key: 0.0 if key[0].endswith(still) else value for key, value in healthy().series.items()}
+    found = diagnose(State(series))
     assert (found.state, found.level) == ("not_known", "warn") and "stand still" in found.text
+
+
+@pytest.mark.parametrize(
+    "metric", ["ase_engine_cpu_seconds_total", "ase_wait_seconds_total", "ase_spinlock_spins_total"]
+)
+def test_a_table_that_was_read_and_has_no_row_is_no_all_clear(metric: str) -> None:
+    series = {key: value for key, value in healthy().series.items() if key[0] != metric}
+    found = diagnose(State(series))
+    assert found.state == "not_known" and "no data" in found.text
 
 
 def test_several_sessions_that_loop_are_found_together() -> None:

@@ -69,3 +69,12 @@ def test_a_row_that_is_new_has_no_rate_yet_and_one_that_went_is_gone() -> None:
     tracker.note(2.0, {"collector": [new]})
     series = tracker.series()[NAME]
     assert list(series.rates()) == [] and list(series.values()) == [({"row": "b"}, 7.0)]
+
+
+def test_a_table_that_has_no_row_any_more_is_not_what_it_was() -> None:
+    tracker = Tracker()
+    for at in (0.0, 60.0):
+        tracker.note(at, {"collector": [family(at)]})
+    tracker.note(120.0, {"collector": [Family(NAME, "counter", "Help text.", ("row",))]})
+    series = tracker.series()[NAME]
+    assert list(series.rates()) == list(series.values()) == []
