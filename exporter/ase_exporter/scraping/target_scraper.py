@@ -55,6 +55,8 @@ SESSION_SNAPSHOT = "session_snapshot"
 MIN_SESSION_INTERVAL = 2.0
 # Seconds between two times that totals are written, if nothing has been counted that no later reading would show again.
 SAVE_INTERVAL = 60.0
+# What answers of other types and forms than the manual's lead to.
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # Cluster Edition: the rows of all instances, told apart by InstanceID, whatever the server's default is.
 CLUSTER_SETUP = "set system_view cluster"
 
@@ -230,14 +232,13 @@ class TargetScraper:
             return rows
 
         try:
-            facts = read_facts(query, self._facts)
-        except (TypeError, ValueError, IndexError) as error:
+            self._facts = facts = read_facts(query, self._facts)
+            if facts.cluster:
+                query(CLUSTER_SETUP)
+            if self._collector.must_identify:
+                self._collector.identify(*read_identity(query, facts))
+        except UNREADABLE as error:
             raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
-        self._facts = facts
-        if facts.cluster:
-            query(CLUSTER_SETUP)
-        if self._collector.must_identify:
-            self._collector.identify(*read_identity(query, facts))
         self._login.note_mechanism(facts.authentication)
         self._collector.make_plan(self._catalogue, facts)
         self._version = str(facts.version)
@@ -287,7 +288,7 @@ class TargetScraper:
                 groups,
                 limit,
             )
-        except (TypeError, ValueError, KeyError) as error:
+        except UNREADABLE as error:
             # What a server answers may not be what its manual says: that costs the sessions, not the scrape.
             log.warning("target %s: sessions cannot be read: %s", self.name, error)
         finally:

@@ -103,7 +103,7 @@ class SessionReader:
                 continue
             self._failures.clear(name)
             try:
-                rows[name] = [dict(zip(planned.columns, row, strict=True)) for row in answer]
+                rows[name] = [dict(zip(planned.columns, map(_finite, row), strict=True)) for row in answer]
             except ValueError:
                 missing[name] = "unreadable"
             cut |= name in PROCESSES and len(answer) >= MAX_ROWS
@@ -137,3 +137,8 @@ class SessionReader:
         reason = unavailable_reason(error.number) or error.kind
         self._failures.note(name, reason, self._clock.monotonic(), accident=True)
         return reason
+
+
+def _finite(cell: Any) -> Any:
+    """A cell, NULL in place of NaN and infinity: no page and no JSON can show them."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

@@ -210,6 +210,23 @@ def test_nothing_is_sent_after_the_deadline(server: Simulated) -> None:
     assert not seen.summary.up
 
 
+@pytest.mark.parametrize("error", [OverflowError, TypeError, KeyError])
+def test_facts_that_cannot_be_read_are_no_bug_of_ours(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    one = small(server)
+
+    def unreadable(*_: object) -> None:
+        raise error("inf")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ase_exporter.scraping.target_scraper.read_identity", unreadable)
+        failed = scrape(one)
+    assert failed.error_kind == "lost" and "cannot be read" in failed.summary.error
+    assert scrape(one).error_kind == ""
+    one.close()
+
+
 def test_a_bug_in_the_diagnostics_costs_one_scrape(
     server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:

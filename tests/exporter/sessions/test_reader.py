@@ -97,6 +97,17 @@ def test_an_answer_of_another_shape_costs_its_source_alone() -> None:
     assert found.sessions == () and found.missing["system_processes"] == "unreadable"
 
 
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_a_number_that_is_none_is_not_known(number: float) -> None:
+    row = [7, 1, "lock sleep", number, 8, "app", "orders", "SELECT", "orders", "host"]
+
+    def query(sql: str) -> Sequence[Sequence[Any]]:
+        return [row] if "suser_name" in sql else []
+
+    (found,) = SessionReader().take(query, FACTS, [SESSIONS]).sessions
+    assert found.seconds is None
+
+
 def test_a_lost_connection_ends_it() -> None:
     def query(sql: str) -> Sequence[Sequence[Any]]:
         raise DatabaseError("lost", "the connection is gone")
