@@ -142,7 +142,7 @@ def _is_excluded(table: CachedObject, evidence: Evidence) -> bool:
     """Whether a table must not be bound: it belongs to the system, lives only for a while, or has a name to refuse."""
     owner = table.owner or "dbo"
     return (
-        not all(map(is_writable, (table.database, owner, table.name)))
+        not all(map(is_writable, (table.database, owner, table.name, f"{owner}.{table.name}")))
         # sp_bindcache takes what a dot or a bracket divides for an owner and a table.
         or not {".", "[", "]", '"'}.isdisjoint(owner + table.name)
         or table.database in _SYSTEM_DATABASES

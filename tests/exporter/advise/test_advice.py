@@ -218,6 +218,7 @@ def test_key_tables_are_bound_in_their_database_with_their_owner() -> None:
         cached("claims", "claim", 5000, owner=one_line("\x1b")),
         cached("claims", "payroll.salary", 5000),
         cached("claims", "claim", 5000, owner="[dbo].[salary"),
+        cached("claims", "c" * 240, 5000, owner="o" * 30),
     ],
     ids=lambda table: f"{table.database}.{table.owner}.{table.name}",
 )
