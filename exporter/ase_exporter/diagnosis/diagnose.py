@@ -29,7 +29,7 @@ TOO_FEW = "too few samples"
 NOT_COMPARED = "not compared with before"
 SECONDS_PER_SPIN = "spinlock.seconds_per_spin"
 BLOCKED = "ase_blocked_process_seconds"
-# Engines that idle count their time, too; the server's own tasks, and the session that reads it, wait and use spinlocks.
+# Engines that idle count their time, too; the server's own tasks, and the session that reads it, wait and spin.
 NEVER_STILL = ("engine_time", "waited", "grabs")
 # Ranks of states without a finding: what comes first on a list of servers comes first here.
 STATE_RANKS = {NOT_KNOWN: -1.0, WORKS: -2.0, IDLE: -3.0, STARTING: -4.0}
