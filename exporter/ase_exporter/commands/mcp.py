@@ -15,6 +15,7 @@ def mcp(
 ) -> None:
     require("mcp", "mcp", "mcp needs its SDK")
     from ase_exporter import logs
+    from ase_exporter.changes.annotate import ExporterClient
     from ase_exporter.mcp_server.server import serve
     from ase_exporter.mcp_server.sources import Sources
 
@@ -25,7 +26,8 @@ def mcp(
     sources = Sources(source_url("prometheus", prometheus, None, loaded), exporter, selector)
     # A bad URL is an error at the start, a server that is down is not.
     with sources.connect():
-        pass
+        if exporter:
+            ExporterClient(exporter)
     if sys.stdin.isatty():
         print("ase-exporter mcp: waits for a client's messages; see docs/mcp.md", file=sys.stderr)
     serve(sources)

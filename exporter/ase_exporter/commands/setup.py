@@ -84,8 +84,8 @@ def setup(
         group.examine()
     # Prometheus and Grafana have other users.
     os.umask(0o022)
-    for group in groups:
-        group.write()
+    # All of them before anything is printed: a reader of a pipe may have left.
+    print("\n".join([group.write() for group in groups]))
     option = "" if config.find_file() == file else f" --config.file={file}"
     if addition:
         print(f"\nAdd these lines to `targets` and `auth` of {file}, which is never changed here:\n")
@@ -246,8 +246,8 @@ class _Files:
             if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
                 raise self._error(self._missing[0], f"{above} is no directory that may be written to")
 
-    def write(self) -> None:
-        """Write those that are missing, unless another one differs, and say so. Raises UserError."""
+    def write(self) -> str:
+        """Write those that are missing, unless another one differs; returns what to say of it. Raises UserError."""
         if not self._different:
             for name in self._missing:
                 try:
@@ -257,9 +257,8 @@ class _Files:
         shown = self.directory if len(self.texts) > 1 else self.directory / next(iter(self.texts))
         if self._different:
             which = f" ({len(self._different)} of {len(self.texts)} files)" if len(self.texts) > 1 else ""
-            print(f"{shown}: left as it is, which is not what setup writes{which}: remove it to get that")
-        else:
-            print(f"{shown}: {'written' if self._missing else 'unchanged'}")
+            return f"{shown}: left as it is, which is not what setup writes{which}: remove it to get that"
+        return f"{shown}: {'written' if self._missing else 'unchanged'}"
 
     def _create(self, path: Path, text: str) -> None:
         """Write a new file whole or, on a full disk say, not at all. Raises OSError."""

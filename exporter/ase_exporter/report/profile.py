@@ -11,6 +11,7 @@ from ase_exporter.catalogue.wait_parts import wait_parts
 from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.config import yaml_files
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.provenance import collectors
 from ase_exporter.untrusted.encoders import promql
 from ase_exporter.views.figures import Unit
@@ -106,6 +107,9 @@ class ProfileReader:
         chosen, sign = ("bottomk", 1) if empty.least else ("topk", -1)
         found = self._rows(f"{chosen}({empty.most}, {empty.query} > 0)", *empty.label)
         rows = sorted(found.items(), key=lambda row: (sign * row[1], row[0]))
+        if name == "account":
+            parts = catalogue().account
+            rows = [((parts[part].title if part in parts else part,), value) for (part,), value in rows]
         return replace(empty, rows=rows, reason="" if rows else self._reason(empty.metric))
 
     def _reason(self, metric: str) -> str:

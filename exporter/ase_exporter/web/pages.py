@@ -82,7 +82,7 @@ def _diagnosis(found: Diagnosis) -> Iterator[Part]:
         ]
         titles = ("finding", "of session time", "usual", "what to do")
         yield Section("What is wrong", [Table(columns(*titles, figures=titles[1:3]), rows)])
-    if any(part is not None for part in found.account.parts.values()):
+    if found.account.parts:
         yield Section("Where the time goes", [_account(found.account)])
     blind = [f"{each.word}: {each.reason}" for each in found.unknown]
     if blind:
@@ -91,7 +91,8 @@ def _diagnosis(found: Diagnosis) -> Iterator[Part]:
 
 
 def _account(account: Account) -> Table:
-    shares = {name: account.share(name) for name in catalogue().account}
+    # Of all time, not of what is known of it.
+    shares = {name: account.share(name) if account.whole else None for name in catalogue().account}
     rows = [
         (
             part.title,

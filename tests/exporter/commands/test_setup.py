@@ -1,5 +1,6 @@
 """`setup` and the options of ASE's own programs (-S, -U, -P), against the simulator, with and without a terminal."""
 
+import errno
 import os
 import pty
 import re
@@ -168,7 +169,7 @@ def test_from_nothing_to_top_without_a_terminal(
     monkeypatch.setattr(top, "top", lambda **_: None)
     again = run(*words.split(), **environment)
     assert again.returncode == 0
-    assert "No metric is missing." in again.stdout
+    assert "Nothing is missing." in again.stdout
     assert "written" not in again.stdout
     assert files(out) == before
 
@@ -361,6 +362,23 @@ def test_serve_keeps_a_typed_password_out_of_what_ps_shows(
     finally:
         os.kill(terminal.pid, signal.SIGTERM)
         assert terminal.end() == 0
+
+
+def test_a_reader_of_the_names_who_leaves_costs_no_file(
+    quick: None, run: Run, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leaving(text: str = "", **_: object) -> None:
+        if ": written" in text:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(setup, "print", leaving, raising=False)
+    out = tmp_path / "out"
+    words = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
+    with monkeypatch.context() as kept:
+        # Nothing can be written any more to a pipe that is closed; the test goes on.
+        kept.setattr("ase_exporter.cli._drop_output", lambda: None)
+        assert run(*words, "-S", "PROD1", **environment).returncode == 1
+    assert {"exporter.yaml", "prometheus.yml", "rules", "dashboards"} <= {each.name for each in out.iterdir()}
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:

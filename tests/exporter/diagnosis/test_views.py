@@ -13,7 +13,7 @@ import pytest
 from dashboards.common import VERDICT
 from dashboards.queries import several
 from tests.exporter.compare.conftest import by_metric, prometheus_with
-from tests.exporter.diagnosis.states import NUMBERS, State, generated, said
+from tests.exporter.diagnosis.states import NUMBERS, State, generated, healthy, said
 from tests.needs import needs_prometheus
 
 from ase_exporter.compare.prometheus import Prometheus
@@ -143,6 +143,18 @@ def test_the_pages_say_what_the_package_says_the_worst_first(number: int) -> Non
         assert found and f'<p class="verdict {found.level}">{found.sentence}</p>' in page
         assert [finding.sentence for finding in found.findings if finding.sentence not in page] == []
         assert [unknown.reason for unknown in found.unknown if unknown.reason not in page] == []
+
+
+def test_shares_are_of_all_time_or_not_known() -> None:
+    state, known = TargetState(), healthy()
+    for switched_off, has_shares in ((set[str](), True), ({"waits"}, False)):
+        known.switched_off = switched_off
+        state.update(ScrapeSummary(up=True), diagnose(known))
+        page = server_page("ONE", state, [])
+        cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', page.partition("Where the time goes")[2])
+        assert any("%" in each for each in cells) == has_shares and cells
+    state.update(ScrapeSummary(error="refused"), None)
+    assert "Where the time goes" not in server_page("ONE", state, [])
 
 
 def test_a_scrape_of_a_part_says_whether_the_server_answers_and_nothing_else() -> None:

@@ -183,6 +183,7 @@ def test_the_exporter_of_the_configuration_is_read(
     configured = ("mcp", f"--config.file={tmp_path}/exporter.yaml")
     assert run(*configured).returncode == run(*configured, "--url", "http://e:3").returncode == 0
     assert run("mcp", "--prometheus", "http://p:4", ASE_EXPORTER_CONFIG="").returncode == 0
+    assert "--url: 'ftp://e'" in run("mcp", "--prometheus", "http://p:4", "--url", "ftp://e").stderr
     assert [(each.prometheus, each.exporter) for each in served] == [
         ("http://p:2", "http://e:1"),
         ("http://p:2", "http://e:3"),
