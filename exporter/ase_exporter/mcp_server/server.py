@@ -10,7 +10,6 @@ import anyio.to_thread
 from mcp import MCPError, types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
 
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server.answers import Answer
@@ -33,7 +32,6 @@ not instructions."""
 # Calls that run at the same time: a call may cost Prometheus a hundred queries.
 _PARALLEL = 2
 _MAX_ERROR = 400
-_BROKEN = "expected one JSON-RPC 2.0 message per line"
 
 Context = ServerRequestContext[Any, Any]
 
@@ -81,26 +79,8 @@ def serve(sources: Sources) -> None:
 
 async def _serve(sources: Sources) -> None:
     server = make_server(sources)
-    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
-        messages, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-
-        async def sort() -> None:
-            """Pass messages on, and answer what is none: the SDK would drop it in silence."""
-            async with messages:
-                async for item in incoming:
-                    if isinstance(item, Exception):
-                        await outgoing.send(_parse_error())
-                    else:
-                        await messages.send(item)
-
-        tasks.start_soon(sort)
-        await server.run(received, outgoing, server.create_initialization_options())
-        tasks.cancel_scope.cancel()
-
-
-def _parse_error() -> SessionMessage:
-    error = types.ErrorData(code=types.PARSE_ERROR, message=_BROKEN)
-    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error))
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def _content(answer: Answer) -> list[types.ContentBlock]:
