@@ -1,13 +1,10 @@
-"""How the tables of one server differ from what the catalogue expects: types of columns, and columns unknown to it."""
+"""How the tables of one server differ from what the catalogue expects: other types of columns, absent columns."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Literal
 
-from ase_exporter.assets import shipped_rows
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
@@ -39,21 +36,6 @@ def type_mismatches(
         for name, collector in catalogue.chosen(selection, facts.cluster).items()
         for mismatch in _mismatches(name, collector, facts.tables.get(collector.table or "", {}))
     ]
-
-
-def unknown_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple[str, ...]]:
-    """The columns by table that neither a collector reads nor the manuals known here describe."""
-    known = {table: set(columns) for table, columns in documented_columns().items()}
-    for collector in catalogue.collectors.values():
-        if collector.table:
-            known.setdefault(collector.table.lower(), set()).update(map(str.lower, collector.all_columns()))
-    unknown = {
-        table: tuple(
-            sorted(column for column in columns if column.lower() not in known.get(table.lower(), ()))
-        )
-        for table, columns in sorted(facts.tables.items())
-    }
-    return {table: columns for table, columns in unknown.items() if columns}
 
 
 def absent_columns(collector: Collector, facts: ServerFacts) -> list[str]:
@@ -97,10 +79,3 @@ def _mismatches(name: str, collector: Collector, types: Mapping[str, str]) -> It
 def _base_type(kind: str) -> str:
     """The type without length and sign: `int` of `unsigned int`, `varchar` of `varchar(30)`."""
     return kind.partition("(")[0].strip().removeprefix("unsigned ")
-
-
-@cache
-def documented_columns() -> Mapping[str, frozenset[str]]:
-    """The documented columns that no collector reads, by table, in lower case: of single processes, texts, plans."""
-    rows = shipped_rows(Path(__file__).with_name("not_exported.csv"))
-    return {row["table"].lower(): frozenset(row["columns"].lower().split()) for row in rows}

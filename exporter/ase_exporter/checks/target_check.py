@@ -11,7 +11,7 @@ from typing import Protocol
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
 from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import Catalogue, PlannedCollector, plan
-from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, type_mismatches, unknown_columns
+from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, type_mismatches
 from ase_exporter.catalogue.facts import ServerFacts, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
 from ase_exporter.changes.detect import ConfigWatcher
@@ -53,7 +53,8 @@ class CollectorFailure:
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """The result for one target. unknown: columns by table that nothing exports. executed: number of collectors.
+    """The result for one target. executed: number of collectors.
+
     series: of one scrape without a limit, and how many of them the module's series_limit cuts.
     """
 
@@ -63,7 +64,6 @@ class TargetReport:
     gaps: Sequence[Gap]
     failures: Sequence[CollectorFailure]
     mismatches: Sequence[TypeMismatch]
-    unknown: dict[str, tuple[str, ...]]
     executed: int
     series: tuple[int, int]
     uses_sa_role: tuple[str, ...]
@@ -144,7 +144,6 @@ class TargetCheck:
             gaps=find_gaps(self._catalogue, facts, self._selection, self._auth.user),
             failures=[*failures, *_unseen_changes(watch)],
             mismatches=mismatches,
-            unknown=unknown_columns(self._catalogue, facts),
             executed=len(planned),
             series=self._series(),
             uses_sa_role=tuple(

@@ -11,7 +11,6 @@ from ase_exporter.views.figures import counted
 from ase_exporter.views.view import Code, Line, Part, Section, View
 
 _METRICS_SHOWN = 6
-_COLUMNS_SHOWN = 12
 # The login may not read a table of master.
 _NO_SELECT = re.compile(
     r"(?a:SELECT permission denied on object '?([a-zA-Z_]\w{,29})'?, database '?master\b)"
@@ -25,7 +24,7 @@ def check_view(report: TargetReport) -> View:
     if not report.gaps and not report.failures and not report.mismatches:
         executed = counted(report.executed, "collector was", "collectors were")
         parts.append(Line(f"Nothing is missing. {executed} executed."))
-    found = (_series, _sa_role, _failures, _gaps, _differences, _script)
+    found = (_series, _sa_role, _failures, _gaps, _mismatches, _script)
     return View(report.name, [*parts, *(part for each in found for part in each(report))])
 
 
@@ -60,19 +59,10 @@ def _gaps(report: TargetReport) -> Iterator[Part]:
         yield Section(f"{gap.cause}{note}", [*_cost(gap.metrics, gap.collectors)])
 
 
-def _differences(report: TargetReport) -> Iterator[Part]:
+def _mismatches(report: TargetReport) -> Iterator[Part]:
     for each in report.mismatches:
         title = f"{each.table}.{each.column} is {each.type}, expected {each.expected}"
         yield Section(title, [*_cost(each.metrics, (each.collector,))])
-    if report.unknown:
-        columns = counted(sum(map(len, report.unknown.values())), "column")
-        yield Section(
-            f"{columns} that this exporter does not know: the server is newer, please report this",
-            [
-                Line(f"  {table}: {_shortened(names, _COLUMNS_SHOWN)}")
-                for table, names in report.unknown.items()
-            ],
-        )
 
 
 def _script(report: TargetReport) -> Iterator[Part]:

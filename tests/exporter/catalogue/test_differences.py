@@ -1,4 +1,4 @@
-"""What differs from the catalogue on one server: types of columns, and columns that nothing exports."""
+"""What differs from the catalogue on one server: types of columns."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,7 +6,7 @@ import pytest
 from tests.versions import VERSIONS
 
 from ase_exporter.catalogue import ServerFacts, load_catalogue
-from ase_exporter.catalogue.differences import TypeMismatch, type_mismatches, unknown_columns
+from ase_exporter.catalogue.differences import TypeMismatch, type_mismatches
 from ase_exporter.catalogue.versions import parse_version
 
 CATALOGUE, _ = load_catalogue()
@@ -24,7 +24,6 @@ def test_documented_versions_have_no_differences(
     read = facts_of(version)
     assert read.tables
     assert type_mismatches(CATALOGUE, read, EVERYTHING) == []
-    assert unknown_columns(CATALOGUE, read) == {}
 
 
 @pytest.mark.parametrize(
@@ -61,15 +60,3 @@ def test_timestamps_and_the_time_of_events_need_dates() -> None:
 def test_collectors_that_are_off_are_not_compared() -> None:
     tables = facts(monNetworkIO={"PacketsSent": "varchar"})
     assert type_mismatches(CATALOGUE, tables, {"network": False}) == []
-
-
-def test_columns_of_a_newer_server_are_listed() -> None:
-    found = unknown_columns(
-        CATALOGUE,
-        facts(
-            monNetworkIO={"packetssent": "int", "Sockets": "int", "Aborts": "int"},
-            monBrandNew={"A": "int"},
-            monSpinlockActivity={"Grabs": "bigint", "OwnerPID": "int"},
-        ),
-    )
-    assert found == {"monBrandNew": ("A",), "monNetworkIO": ("Aborts", "Sockets")}

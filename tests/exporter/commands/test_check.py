@@ -171,7 +171,7 @@ def test_a_login_that_sql_cannot_hold_costs_the_script_alone(
     facts = ServerFacts(parse_version("16.0 SP04"), roles=frozenset({"sa_role"}))
     refused = "[42000] SELECT permission denied on object '\uff53ysusers', database 'master'"
     failures = [CollectorFailure(refused, "", ("state",), ())]
-    report = TargetReport("A", "sa", facts, (), failures, (), {}, 1, (0, 0), ())
+    report = TargetReport("A", "sa", facts, (), failures, (), 1, (0, 0), ())
     print_view(check_view(report))
     assert "revoke role sa_role from sa" in (shown := capsys.readouterr().out)
     assert "grant select" not in shown
