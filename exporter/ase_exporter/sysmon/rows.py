@@ -5,7 +5,7 @@ columns, is unread; so is a row that comes twice.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ase_exporter.sysmon.grammar import (
     BUCKETS,
@@ -23,7 +23,6 @@ from ase_exporter.sysmon.lines import ReportLine
 from ase_exporter.sysmon.structure import (
     COUNT,
     PERCENT_OF_TOTAL,
-    Recommendation,
     Remark,
     Report,
     ReportCell,
@@ -32,7 +31,7 @@ from ase_exporter.sysmon.structure import (
 )
 from ase_exporter.sysmon.values import Value, in_columns, split
 
-_ADVICE = re.compile(r"Tuning Recommendations (?:for )?(?:Data cache : )?(?P<about>.*)")
+_ADVICE = "Tuning Recommendations "
 _BULLET = re.compile(r"- (?=[A-Z])")
 _IDLE = " : no activity during sample"
 _UNITS = re.compile(r"(?<! ) +(?:CPU units\.|seconds)$")
@@ -71,9 +70,8 @@ class RowReader:
         self._last = ""
         # The lines below `Device:`.
         self._device: list[str] | None = None
-        # What recommendations are about, and whether the line before belongs to one.
-        self._about: str | None = None
-        self._advised = False
+        # Whether recommendations may follow, and whether the line before belongs to one.
+        self._advice = self._advised = False
         self._pending: _Pending | None = None
         # The decimal mark of this text.
         self._mark = ""
@@ -123,7 +121,7 @@ class RowReader:
         self._section = earlier or ReportSection(name, line.number, self.instance)
         if not earlier:
             self.report.sections.append(self._section)
-        self._about = None
+        self._advice = False
         self._enter(())
 
     def _enter(self, path: Names) -> None:
@@ -148,20 +146,14 @@ class RowReader:
         text = line.text.strip()
         if self._section is None:
             return False
-        advice = _ADVICE.fullmatch(text)
-        if advice:
-            self._about = advice["about"] if " : " in text else ""
-            return True
-        bullet = _BULLET.match(text) if self._about is not None else None
-        kept = self._section.recommendations
-        if bullet:
-            kept.append(Recommendation(line.number, text[bullet.end() :], self._about or ""))
+        if text.startswith(_ADVICE):
+            self._advice = True
+        elif self._advice and _BULLET.match(text):
             self._advised = True
-        elif self._advised:
-            kept[-1] = replace(kept[-1], text=f"{kept[-1].text} {text}")
-        else:
-            self._about = None
+        elif not self._advised:
+            self._advice = False
             return False
+        self._section.advice.append(Remark(line.number, text))
         return True
 
     def _take_text(self, line: ReportLine, meaning: Meaning, pending: _Pending | None) -> None:

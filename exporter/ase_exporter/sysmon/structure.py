@@ -62,13 +62,6 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation(Remark):
-    """What the server recommends. about: the cache that it is for."""
-
-    about: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ServerMessage:
     """An error that the server printed in the middle of its report; level: its severity."""
 
@@ -81,13 +74,13 @@ class ServerMessage:
 
 @dataclass(slots=True)
 class ReportSection:
-    """One section ('Kernel Utilization'); instance: of a cluster, '' elsewhere."""
+    """One section ('Kernel Utilization'); instance: of a cluster, '' elsewhere. advice: lines of recommendations."""
 
     name: str
     line: int
     instance: str = ""
     rows: list[ReportRow] = field(default_factory=list)
-    recommendations: list[Recommendation] = field(default_factory=list)
+    advice: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
     @property

@@ -32,8 +32,8 @@ def sysmon_view(report: Report) -> View:
     parts: list[Part] = [*_summary("report", report)]
     for section in report.sections:
         title = f"{section.name} ({section.instance})" if section.instance else section.name
-        advice = [f"{each.about + ': ' if each.about else ''}{each.text}" for each in section.recommendations]
-        parts.append(Section(title, [*_tables(section), Items(advice)]))
+        advice = [Line(each.text, "soft") for each in section.advice]
+        parts.append(Section(title, [*_tables(section), *advice]))
     parts += [
         Line(f"line {each.line}: server error {each.number}: {each.text}", "worse")
         for each in report.messages
