@@ -13,7 +13,7 @@ from ase_exporter.report.period import Period
 from ase_exporter.report.profile import LoadRow, ProfileTable
 from ase_exporter.report.server_report import MAX_FINDINGS, ServerReport
 from ase_exporter.views.chart import time_chart
-from ase_exporter.views.figures import counted, duration, minute, moment, number, shown, zone
+from ase_exporter.views.figures import duration, minute, moment, number, shown, zone
 from ase_exporter.views.view import (
     Cell,
     Chart,
@@ -23,7 +23,6 @@ from ase_exporter.views.view import (
     Section,
     Style,
     Table,
-    Tiles,
     Verdict,
     View,
     columns,
@@ -43,7 +42,7 @@ def report_view(report: ServerReport) -> View:
         f"{report.name}: {period_text(report.period)}",
         [
             Verdict(report.verdict, report.level),
-            _tiles(report),
+            _figures(report),
             *_charts(report),
             _worst_hours(report.worst),
             _load(report.load),
@@ -71,19 +70,17 @@ def period_text(period: Period) -> str:
     return f"{minute(period.start)} to {minute(period.end)} {moment(period.end)[:4]} {zone(period.start, period.end)}"
 
 
-def _tiles(report: ServerReport) -> Tiles:
+def _figures(report: ServerReport) -> Table:
+    """The main figures, over the whole period and in its worst hour."""
     history, worst = report.history, report.worst[0]
-    known = 1 - report.missing / report.period.seconds
-    texts = [
+    rows = [
         ("CPU busy", shown(mean(history.busy), "ratio"), shown(worst.busy, "ratio")),
         ("engine time spinning", shown(mean(history.spinning), "ratio"), shown(worst.spinning, "ratio")),
         ("transactions per second", shown(mean(history.transactions)), shown(worst.transactions)),
         ("transactions per CPU unit", shown(mean(history.per_cpu_unit)), shown(worst.per_cpu_unit)),
     ]
-    found = [(what, value, f"{then} in the worst hour") for what, value, then in texts]
-    return Tiles(
-        [*found, ("of the period with data", shown(known, "ratio"), counted(len(report.gaps), "gap"))]
-    )
+    figures = ("mean", "in the worst hour")
+    return Table(columns("", *figures, figures=figures), rows)
 
 
 def _charts(report: ServerReport) -> list[Chart]:

@@ -6,7 +6,7 @@ from io import StringIO
 from rich.console import Group, RenderableType
 
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
-from ase_exporter.views.view import Cell, Code, Items, Line, Part, Section, Style, Table, Tiles, Verdict, View
+from ase_exporter.views.view import Cell, Code, Items, Line, Part, Section, Style, Table, Verdict, View
 
 FILE_WIDTH = 80
 _STYLES: Mapping[Style, str] = {
@@ -50,8 +50,6 @@ def _shown(parts: Iterable[Part]) -> Iterator[RenderableType]:
                 yield from (TextLine(f"  - {each}", _STYLES.get(part.style, "")) for each in part.items)
             case Code():
                 yield from (TextLine(each, "green", whole=True) for each in part.lines)
-            case Tiles():
-                yield from (TextLine(f"{what}: {value} ({note})") for what, value, note in part.figures)
             case Table():
                 yield _table(part)
             case Section() if part.folded:

@@ -119,14 +119,6 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiles:
-    """The most important figures: each with what it is, and a remark."""
-
-    figures: Sequence[tuple[str, str, str]]
-    kind: ClassVar[str] = "tiles"
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
     """A chart over time, which only pages have. numbered: its marks have numbers."""
 
@@ -147,7 +139,7 @@ class Section:
     kind: ClassVar[str] = "section"
 
 
-Part = Table | Line | Verdict | Items | Code | Tiles | Chart | Section
+Part = Table | Line | Verdict | Items | Code | Chart | Section
 
 
 @dataclass(frozen=True, slots=True)
