@@ -55,7 +55,6 @@ ENGINES = "select engine, status from master..sysengines"
 MON_ENGINES = "select EngineNumber, Status from master..monEngine"
 THREAD_POOLS = "select ThreadPoolName, Type, Size from master..monThreadPool"
 DATABASES = "select name, status, status2, status3 from master..sysdatabases"
-NAMES = "select name from master..sysdatabases"
 OPTION_BITS = (
     "select type, number, name from master..spt_values where type in ('D', 'D2', 'D3') and number > 0"
 )
@@ -337,13 +336,7 @@ SOURCES: Sequence[tuple[str, str, ReadObjects]] = (
     ("engine", "sysengines", read_engines),
     ("engine", "monEngine", partial(read_engines, sql=MON_ENGINES)),
     ("thread_pool", "monThreadPool", read_thread_pools),
-    ("database", "sysdatabases with options", read_databases),
-    # For logins that cannot read the names of options.
-    (
-        "database",
-        "sysdatabases",
-        lambda query: {_text(row[0]): {"": Setting("exists")} for row in query(NAMES)},
-    ),
+    ("database", "sysdatabases", read_databases),
     ("binding", "sysattributes", read_bindings),
     ("version", "@@version", read_version),
 )

@@ -49,10 +49,9 @@ class Window(OneServer):
     end: End = "now"
 
 
-class Diagnose(Arguments):
+class Diagnose(OneServer):
     """A server, now or in a window of time."""
 
-    server: Server
     start: Start | None = None
     """Default: now, as the exporter sees it; without an exporter, 15 minutes ago."""
     end: End = "now"
@@ -66,10 +65,9 @@ class Changes(Window):
     """How many changes, the newest."""
 
 
-class Compare(Arguments):
+class Compare(OneServer):
     """One of: change; before and after; runs."""
 
-    server: Server
     change: Annotated[str | None, Field(max_length=MAX_NAME)] = None
     """A change: the id or the text that the tool changes gives."""
     before: Span | None = None
@@ -82,10 +80,9 @@ class Compare(Arguments):
     """Also rows without evidence of a difference; otherwise they are only counted."""
 
 
-class Sessions(Arguments):
+class Sessions(OneServer):
     """A server of the exporter, now."""
 
-    server: Server
     limit: Annotated[int, Field(ge=1, le=200)] = 30
     """How many rows of each list."""
     spid: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None

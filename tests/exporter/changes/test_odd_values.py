@@ -41,7 +41,6 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     detect.MON_ENGINES: [(0, "online"), (1, "online")],
     detect.THREAD_POOLS: [("one", "Engine", 4), ("two", "RTC", 1)],
     detect.DATABASES: [("orders", 8, 0, 0), ("master", 0, 0, 0)],
-    detect.NAMES: [("orders",), ("master",)],
     detect.OPTION_BITS: [("D", 8, "trunc log on chkpt"), ("D2", 1, "abort tran on log full")],
     detect.VERSION: [("ASE 16",)],
     detect.BOOT: [(datetime(2026, 1, 1), 60)],
@@ -56,7 +55,6 @@ IN_PLACE_OF = {
     detect.OLD_CACHES: [detect.CACHES, detect.MON_CACHES],
     detect.OLD_POOLS: [detect.CACHES, detect.MON_CACHES],
     detect.MON_ENGINES: [detect.ENGINES],
-    detect.NAMES: [detect.DATABASES],
 }
 
 
