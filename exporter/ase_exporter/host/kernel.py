@@ -148,7 +148,7 @@ def _khugepaged(directory: str) -> Iterator[Family]:
 
 
 def numa(procfs: str, sysfs: str) -> Iterator[Family]:
-    """Memory, allocations and distances of NUMA nodes, and automatic balancing."""
+    """Memory and allocations of NUMA nodes, and automatic balancing."""
     directory = f"{sysfs}/devices/system/node"
     nodes = list_numbered(directory, "node")
     if not nodes:
@@ -161,15 +161,6 @@ def numa(procfs: str, sysfs: str) -> Iterator[Family]:
     yield from of_group("node_meminfo", memory)
     pages: Rows = {(str(node),): dict(parse_numbers(read(node, "numastat"))) for node in nodes}
     yield from of_group("numastat", pages)
-    # The kernel prints one distance per online node, in order.
-    yield family(
-        "dbhost_numa_distance",
-        [
-            ((str(node), str(other)), int(distance))
-            for node in nodes
-            for other, distance in zip(nodes, read(node, "distance").split(), strict=False)
-        ],
-    )
     if (mode := read_int(f"{procfs}/sys/kernel/numa_balancing")) is not None:
         yield declared_value("dbhost_numa_balancing", mode)
     yield from of_group("balancing", {(): dict(parse_numbers(read_kernel_text(f"{procfs}/vmstat") or ""))})

@@ -1,6 +1,7 @@
 """Huge-page, THP, NUMA and TLB collectors on handwritten /proc and /sys of other kernels."""
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ase_exporter.config.host import Collectors, HostConfig
 from ase_exporter.host import kernel
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.kernel import parse_mode, thp_mode
+from ase_exporter.metrics.families import Family
 
 EXPECTED = load_yaml(Path(__file__).with_name("expected.yaml").read_text())
 STATIC = Collectors(process=False)
@@ -69,9 +71,14 @@ def test_a_bare_kernel_offers_nothing_and_nothing_fails(tmp_path: Path) -> None:
 
 
 def test_a_failing_collector_does_not_affect_the_others(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_files(tmp_path, {**NUMA_HOST, "sys/devices/system/node/node1/distance": "21 ten 16\n"})
+    def odd(*_: str) -> Iterator[Family]:
+        yield from ()
+        raise ValueError("odd")
+
+    monkeypatch.setitem(kernel.COLLECTORS, "numa", odd)
+    write_files(tmp_path, NUMA_HOST)
     host = HostCollectors(HostConfig(procfs=tmp_path / "proc", sysfs=tmp_path / "sys", collectors=STATIC))
     with caplog.at_level(logging.WARNING):
         seen = values(host.collect())
@@ -86,4 +93,4 @@ def test_a_failing_collector_does_not_affect_the_others(
 def test_a_disabled_collector_exports_nothing(tmp_path: Path) -> None:
     seen = scrape(tmp_path, NUMA_HOST, Collectors(process=False, numa=False, tlb=False))
     assert "dbhost_collector_success{numa}" not in seen
-    assert not any(name.startswith("dbhost_numa_distance") for name in seen)
+    assert not any(name.startswith("dbhost_numa_memory") for name in seen)
