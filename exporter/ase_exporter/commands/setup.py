@@ -178,10 +178,8 @@ def _addition(added: list[tuple[Target, str, Path]]) -> str:
         {"name": each.name, "host": each.host, "port": each.port, "auth": each.name} for each, *_ in added
     ]
     logins = {each.name: {"user": user, "password_file": str(secret)} for each, user, secret in added}
-    return "".join(
-        f"{key}:\n" + "".join(f"  {line}\n" for line in _yaml(value).splitlines())
-        for key, value in (("targets", targets), ("auth", logins))
-    )
+    both = {"targets": targets, "auth": logins}
+    return yaml.safe_dump(both, sort_keys=False, default_flow_style=None, width=1000)
 
 
 def _kept_interval(folder: Path) -> float:
@@ -191,10 +189,6 @@ def _kept_interval(folder: Path) -> float:
         return parse_duration(str(found))
     except (OSError, yaml.YAMLError, ValueError, LookupError, TypeError, RecursionError):
         return _INTERVAL
-
-
-def _yaml(value: object) -> str:
-    return yaml.safe_dump(value, sort_keys=False, default_flow_style=None, width=1000)
 
 
 def _generated(folder: Path, interval: float, absent: list[str]) -> "list[_Files]":

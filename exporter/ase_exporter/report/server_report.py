@@ -15,7 +15,6 @@ from ase_exporter.report.history import (
     THIN,
     Hour,
     ServerHistory,
-    gap_resolution,
     hours,
     read_gaps,
     read_server_history,
@@ -98,11 +97,6 @@ class ServerReport:
         if self.missing:
             parts.append(f"data are missing for {duration(self.missing)}")
         return "; ".join(parts) + "."
-
-    @property
-    def gap_resolution(self) -> float:
-        """Seconds to which gaps are known."""
-        return gap_resolution(self.period, self.scrape)
 
     @property
     def harmless(self) -> list[Change]:

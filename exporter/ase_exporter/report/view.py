@@ -8,7 +8,7 @@ from ase_exporter.compare.view import pair_text
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.report.effects import MAX_JUDGED, Effect
-from ase_exporter.report.history import Hour, Values, mean
+from ase_exporter.report.history import Hour, Values, gap_resolution, mean
 from ase_exporter.report.period import Period
 from ase_exporter.report.profile import LoadRow, ProfileTable
 from ase_exporter.report.server_report import MAX_FINDINGS, ServerReport
@@ -224,7 +224,7 @@ def _to_ease(report: ServerReport) -> Iterator[Part]:
 
 
 def _gaps(report: ServerReport) -> Iterator[Part]:
-    known = duration(report.gap_resolution)
+    known = duration(gap_resolution(report.period, report.scrape))
     titles = ("from", "to", "length", "what")
     rows = [
         (minute(gap.start), minute(gap.end), duration(gap.seconds), gap.name)

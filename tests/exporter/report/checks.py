@@ -8,7 +8,7 @@ import pytest
 from tests.exporter.report.conftest import Past
 from tests.exporter.report.week import HOUR, INTERVAL, LAG, START
 
-from ase_exporter.report.history import NO_SCRAPE, SERVER_DOWN, hours
+from ase_exporter.report.history import NO_SCRAPE, SERVER_DOWN, gap_resolution, hours
 from ase_exporter.report.server_report import ServerReport
 
 # Half a percentage point.
@@ -56,7 +56,7 @@ def check_gaps(report: ServerReport, past: Past) -> None:
     if past.story.down:
         expected.append((past.story.down, SERVER_DOWN))
     assert [gap.name for gap in report.gaps] == [kind for _, kind in expected]
-    precision = report.gap_resolution + INTERVAL
+    precision = gap_resolution(report.period, report.scrape) + INTERVAL
     for gap, ((start, end), _) in zip(report.gaps, expected, strict=True):
         assert gap.start == pytest.approx(START + start * HOUR, abs=precision)
         assert gap.end == pytest.approx(START + end * HOUR, abs=precision)

@@ -22,7 +22,7 @@ from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, IN
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.report.history import NO_SCRAPE
+from ase_exporter.report.history import NO_SCRAPE, gap_resolution
 from ase_exporter.report.period import Range
 from ase_exporter.report.server_report import ServerReport, read_report
 from ase_exporter.report.view import report_view
@@ -57,7 +57,7 @@ def test_hours_gaps_and_alerts_are_those_of_the_story(report: ServerReport, morn
 def test_a_server_that_is_new_has_a_gap_before_it(morning: Past) -> None:
     before = 6 * 24 * HOUR
     found = read(morning, morning.story.start - before, morning.story.end)
-    assert found.gap_resolution == 600
+    assert gap_resolution(found.period, found.scrape) == 600
     assert found.scrape == pytest.approx(INTERVAL, rel=0.1)
     first, second = found.gaps
     assert (first.name, first.start) == (NO_SCRAPE, found.period.start)
