@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.files import list_numbered, read_kernel_text
+from ase_exporter.untrusted.entry import one_line
+
+# Characters of a server's name: any user may start a process with any arguments.
+MAX_NAME = 100
 
 
 class ServerKey(NamedTuple):
@@ -54,9 +58,10 @@ def find_servers(procfs: str, groups: Iterable[ProcessGroup]) -> list[ServerProc
             members[pid] = group, parse_stat(text)
     servers: dict[ServerKey, ServerProcesses] = {}
     for pid, (group, stat) in members.items():
-        main = pid
-        while (parent := members[main][1].parent) in members and members[parent][0] is group:
-            main = parent
+        # A pid that another process has by now may make one seem to descend from itself.
+        main, left = pid, len(members)
+        while left and (parent := members[main][1].parent) in members and members[parent][0] is group:
+            main, left = parent, left - 1
         key = _server_key(procfs, main, group)
         servers.setdefault(key, ServerProcesses(key, main)).stats[pid] = stat
     return [servers[key] for key in sorted(servers)]
@@ -65,4 +70,4 @@ def find_servers(procfs: str, groups: Iterable[ProcessGroup]) -> list[ServerProc
 def _server_key(procfs: str, pid: int, group: ProcessGroup) -> ServerKey:
     command = (read_kernel_text(f"{procfs}/{pid}/cmdline") or "").replace("\0", " ")
     match = re.search(group.server, command) if group.server else None
-    return ServerKey(group.database, match[1] if match else group.database)
+    return ServerKey(group.database, one_line(match[1])[:MAX_NAME] if match else group.database)

@@ -13,7 +13,7 @@ from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, 
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector, parse_memlock
-from ase_exporter.host.process_finder import find_servers, parse_stat
+from ase_exporter.host.process_finder import MAX_NAME, find_servers, parse_stat
 from ase_exporter.host.process_totals import ProcessTotals
 from ase_exporter.host.smaps import SmapsReader
 
@@ -24,6 +24,18 @@ MIB = 1024**2
 def test_a_process_name_may_hold_parentheses() -> None:
     stat = parse_stat("7 (a) b (c) S 3 0 0 0 -1 0 5 0 6 0 100 200 0 0 20 0 4 0 999 0 0")
     assert stat == (3, 999, (100, 200, 5, 6))
+
+
+def test_processes_that_seem_to_descend_from_each_other_are_found_all_the_same(tmp_path: Path) -> None:
+    made = [process(*pids, "dataserver -sONE") for pids in ((20, "dataserver", 21), (21, "dataserver", 20))]
+    procfs = write_files(tmp_path, {**made[0], **made[1]})[0]
+    assert [len(each.stats) for each in find_servers(str(procfs), DEFAULT_PROCESSES)] == [2]
+
+
+@pytest.mark.parametrize(("argument", "name"), [("A\x1b[31m", r"A\x1b[31m"), ("B" * 5000, "B" * MAX_NAME)])
+def test_the_name_of_a_server_is_short_and_printable(tmp_path: Path, argument: str, name: str) -> None:
+    procfs = write_files(tmp_path, process(20, "dataserver", command=f"dataserver -s{argument}"))[0]
+    assert [each.key.server for each in find_servers(str(procfs), DEFAULT_PROCESSES)] == [name]
 
 
 def test_an_unlimited_memlock_is_infinite() -> None:
