@@ -280,3 +280,9 @@ def text_of(page: str) -> str:
     body = page[page.index("<body>") :]
     body = re.sub(r"<figure.*?</figure>", "", body, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def test_the_load_has_one_figure_for_transactions(report: ServerReport) -> None:
+    (row,) = [row for row in report.load if row.title == "transactions"]
+    text = text_of(page_of(report))
+    assert row.per_second and f"transactions per second {shown(row.per_second)}" in text
