@@ -29,7 +29,7 @@ NOT_RUN = {
 }
 # Command -> text that its output must contain.
 SAYS = {
-    "ase-exporter check": "Nothing is missing.",
+    "ase-exporter check": "No metric is missing.",
     "ase-exporter setup": "busy",
     "ase-exporter hugepages --max-memory 939524096": "918,016",
 }

@@ -18,7 +18,7 @@ from importlib.resources import files
 from ase_exporter.assets import load_yaml
 from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, Value
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS
-from ase_exporter.untrusted.encoders import sql_literal
+from ase_exporter.untrusted.encoders import sql_identifier, sql_literal
 
 # Also marks that combine with letters, but no punctuation beyond ASCII.
 _WORD = re.compile(r"(?:\w|[^\x00-\xbf\u2000-\u206f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20])+")
@@ -33,6 +33,9 @@ _BANNER = re.compile(r"(SAP )?Adaptive Server Enterprise/[\w ./:()+,#-]{10,250}"
 # Members of structures and the like in names of spinlocks.
 _CODE = re.compile(r"(?<=->)\w+|\b\w*spin(lock)?s?\b", re.IGNORECASE)
 _LITERAL = re.compile(r"'([^']*)'")
+_IDENTIFIER = r"(?:\[(?:[^\]]|\]\])*\]|\w+)"
+# The database in the statement that reads its cache bindings.
+_IN_SQL = re.compile(rf"(?<= ){_IDENTIFIER}(?=\.\.(?:sysattributes a, (?!master\.)|sysobjects o))")
 # The databases that a select over all of them leaves out.
 _LEFT_OUT = re.compile(r"(?<=d\.name not in \('model')(?:, '(?:[^']|'')*')+")
 # A name of so many digits is not taken for a number.
@@ -187,10 +190,16 @@ class _Hiding:
         sql, error = statement.sql, statement.error
         return replace(
             statement,
-            sql=_LEFT_OUT.sub(self._left_out, sql),
+            sql=_LEFT_OUT.sub(self._left_out, _IN_SQL.sub(self._database, sql)),
             results=[self._result(sql, each, only_names) for each in statement.results],
             error=error and (error if only_names else replace(error, text=self._pseudonyms.text(error.text))),
         )
+
+    def _database(self, match: re.Match[str]) -> str:
+        name = match[0]
+        if name.startswith("["):
+            name = name[1:-1].replace("]]", "]")
+        return sql_identifier(self._pseudonyms.name(name))
 
     def _left_out(self, match: re.Match[str]) -> str:
         names = [name.replace("''", "'") for name in re.findall(r"'((?:[^']|'')*)'", match[0])]

@@ -135,7 +135,7 @@ def from_differences(
     unused = [event for event in snapshot.events if event.at > oldest - _CLOCK_SLACK]
     changes = []
     for difference in differences:
-        earliest = min(not_before, last_read.get(difference.kind, not_before))
+        earliest = min(not_before, last_read.get(difference.part, not_before))
         event = next((event for event in unused if _explains(event, difference)), None)
         if event is not None:
             unused.remove(event)

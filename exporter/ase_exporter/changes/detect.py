@@ -18,14 +18,20 @@ from ase_exporter.assets import shipped_rows
 from ase_exporter.backoff import Backoff
 from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Parts, Setting, encode
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.untrusted.encoders import UnwritableNameError, sql_identifier
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
 Objects = dict[str, dict[str, Setting]]
 ReadObjects = Callable[[Query], Objects]
 
 # Seconds until a part that could not be read is tried again, doubled with each further time: a role may have been
-# granted.
-RETRY, MAX_RETRY = 300.0, 3600.0
+# granted. Databases are many, and one that the login is no user of stays so for longer.
+RETRY = 300.0
+MAX_RETRY, MAX_DATABASE_RETRY = 3600.0, 21600.0
+# Bindings are read database by database; more would take too many statements for one snapshot.
+MAX_DATABASES = 200
+# Databases that may refuse the login in one snapshot; the others are tried in later ones.
+MAX_REFUSED = 3
 _FIRST_AUDIT_WINDOW = 7 * 86400
 _MAX_EVENTS = 500
 # The size of a pool, by the name that `_pool` gives it.
@@ -61,9 +67,19 @@ OPTION_BITS = (
 VERSION = "select @@version"
 BOOT = "select @@boottime, datediff(ss, @@boottime, getdate())"
 CLEARED = "select CountersCleared, datediff(ss, CountersCleared, getdate()) from master..monState"
-BINDINGS = (
+# Databases that are online and that nobody has for himself: not model, not suspect, loading, recovering, offline,
+# upgrading, standby, quiesced, shut down, dropped, proxy or archive, and not for one user or their owner alone.
+ENTERABLE = (
+    "select name from master..sysdatabases where name <> 'model' and status & 6496 = 0"
+    " and isnull(status2, 0) & 1584 = 0 and isnull(status3, 0) & 4206730 = 0"
+)
+DATABASE_BINDINGS = (
     "select d.name, a.char_value from master..sysattributes a, master..sysdatabases d"
     " where a.class = 3 and a.attribute = 0 and a.object_type = 'D' and a.object = d.dbid"
+)
+OBJECT_BINDINGS = (
+    "select o.name, a.object_info1, a.char_value from {database}..sysattributes a, {database}..sysobjects o"
+    " where a.class = 3 and a.attribute = 0 and a.object_type != 'D' and a.object = o.id"
 )
 EVENTS = (
     "select type, target, element, oldvalue, newvalue, username, timestamp, datediff(ms, timestamp, getdate())"
@@ -81,20 +97,24 @@ def volatile(of: str) -> frozenset[str]:
 class ConfigWatcher:
     """Takes a configuration snapshot of one target at an interval. Used on the target's own thread.
 
-    seconds, statements: what the last snapshot took. missing: the kinds that it lacks though the server should have
-    them, with the error. No database but master and sybsecurity is entered.
+    seconds, statements: what the last snapshot took. missing: the kinds that it lacks, in part or as a whole, though
+    the server should have them, with the error. Databases that cannot be entered count as refused instead.
     """
 
-    def __init__(self, interval: float, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, interval: float, clock: Clock = SYSTEM_CLOCK, *, max_refused: int = MAX_REFUSED
+    ) -> None:
         self.interval = interval
+        self._max_refused = max_refused
         self.seconds, self.statements = 0.0, 0
         self._clock = clock
         self._last_asked: float | None = None
         self._last_taken: float | None = None
         # When each part was last read, by the monotonic clock.
         self._read_at: dict[str, float] = {}
-        # Parts that could not be read, by source.
+        # Parts that could not be read, by source, and databases whose bindings could not.
         self._left_out: Backoff[str, DatabaseError] = Backoff(RETRY, MAX_RETRY)
+        self._refused: Backoff[str, DatabaseError] = Backoff(RETRY, MAX_DATABASE_RETRY)
         self.missing: dict[str, DatabaseError] = {}
         self._last_events: frozenset[tuple[str, ...]] | None = None
         self._events_at: float | None = None
@@ -127,6 +147,11 @@ class ConfigWatcher:
             self.seconds = self._clock.monotonic() - began
             self._last_taken = began
 
+    @property
+    def refused_databases(self) -> dict[str, DatabaseError]:
+        """Databases that cannot be entered, with the error: object bindings in them are not seen."""
+        return {name: each.reason for name, each in self._refused.failures.items()}
+
     def _take(self, reading: "_Reading") -> ConfigSnapshot:
         parts: dict[str, Part] = {}
         ages: dict[str, float] = {}
@@ -135,19 +160,20 @@ class ConfigWatcher:
                 continue
             objects = self._try(reading, kind, f"{kind} {source}", partial(read, reading.query))
             if objects is not None:
-                parts[kind] = Part(source, objects)
+                parts[kind] = Part(kind, source, objects)
         for kind, statement in (("restart", BOOT), ("counters_cleared", CLEARED)):
             rows = self._try(reading, kind, kind, partial(reading.query, statement))
             if rows and isinstance(rows[0][0], datetime):
                 stamp = rows[0][0].isoformat(" ", "seconds")
-                parts[kind] = Part(kind, {"server": {"": Setting(stamp)}})
+                parts[kind] = Part(kind, kind, {"server": {"": Setting(stamp)}})
                 if (age := _finite(rows[0][1])) is not None:
                     ages[kind] = age
         # Some versions list the named caches as options, too.
         if "option" in parts and "cache" in parts:
             option, caches = parts["option"], parts["cache"].objects
             own = {name: value for name, value in option.objects.items() if name not in caches}
-            parts["option"] = Part(option.source, own)
+            parts["option"] = Part(option.kind, option.source, own)
+        self._read_bindings(reading, parts)
         events = self._events(reading)
         self.missing = {kind: error for kind, error in reading.unseen.items() if kind not in parts}
         return ConfigSnapshot(
@@ -169,6 +195,41 @@ class ConfigWatcher:
         self._read_at.update(dict.fromkeys(parts, reading.began))
         return earlier
 
+    def _read_bindings(self, reading: "_Reading", parts: dict[str, Part]) -> None:
+        rows = self._try(reading, "binding", "binding", partial(reading.query, DATABASE_BINDINGS))
+        if rows is not None:
+            objects = {_text(name): {"": Setting(_text(cache_name))} for name, cache_name in rows}
+            parts["binding:"] = Part("binding", "sysattributes", objects)
+        names = self._try(reading, "binding", "enterable databases", partial(reading.query, ENTERABLE)) or ()
+        databases = sorted(_text(row[0]) for row in names)
+        # Those that cannot be entered now were not refused: what is known of them says nothing any more.
+        for name in self._refused.failures.keys() - set(databases):
+            self._refused.clear(name)
+        asked = refused = 0
+        for database in self._by_last_reading(databases):
+            known = f"binding:{database}" in self._read_at
+            if asked >= MAX_DATABASES or (refused >= self._max_refused and not known):
+                continue
+            asked += 1
+            read = partial(_bindings, reading, database)
+            rows = self._try(reading, "binding", database, read, self._refused)
+            if rows is None:
+                refused += 1
+                continue
+            objects = {
+                _bound_name(database, name, index): {"": Setting(_text(cache_name))}
+                for name, index, cache_name in rows
+            }
+            parts[f"binding:{database}"] = Part("binding", "sysattributes", objects)
+        for each in self._refused.failures.values():
+            reading.note_unseen("binding", each.reason)
+
+    def _by_last_reading(self, databases: Sequence[str]) -> Sequence[str]:
+        """The databases that may be tried now, those never read or read longest ago first."""
+        now = self._clock.monotonic()
+        ready = [name for name in databases if not self._refused.seconds_left(name, now)]
+        return sorted(ready, key=lambda name: self._read_at.get(f"binding:{name}", -math.inf))
+
     def _events(self, reading: "_Reading") -> tuple[Event, ...]:
         window = _FIRST_AUDIT_WINDOW
         if self._events_at is not None:
@@ -188,9 +249,19 @@ class ConfigWatcher:
                 events.append(Event(now - age / 1000, kind, target, element, old, new, who, seen_before))
         return tuple(sorted(events, key=lambda event: event.at)[-_MAX_EVENTS:])
 
-    def _try(self, reading: "_Reading", kind: str, what: str, read: Callable[[], Any]) -> Any:
-        """What a source of a kind gives; None if it is left out. A failure costs it alone, unless it costs all."""
-        failed, now = self._left_out, self._clock.monotonic()
+    def _try(
+        self,
+        reading: "_Reading",
+        kind: str,
+        what: str,
+        read: Callable[[], Any],
+        failed: Backoff[str, DatabaseError] | None = None,
+    ) -> Any:
+        """What a source of a kind gives; None if it is left out. A failure costs the source alone, unless it costs all.
+
+        failed: the sources that have failed, of which it is one; None: parts.
+        """
+        failed, now = failed or self._left_out, self._clock.monotonic()
         if failed.seconds_left(what, now):
             reading.note_unseen(kind, failed.failures[what].reason)
             return None
@@ -225,7 +296,7 @@ class _Reading:
     unseen: dict[str, DatabaseError] = field(default_factory=dict)
 
     def note_unseen(self, kind: str, error: DatabaseError) -> None:
-        """Note a failure, unless the server has no such table, or sybsecurity cannot be entered."""
+        """Note a failure, unless the server has no such table, or a database cannot be entered."""
         if error.number != _NO_SUCH_TABLE and not known_of_message(error.number, "names_database"):
             self.unseen[kind] = error
 
@@ -310,11 +381,6 @@ def read_databases(query: Query) -> Objects:
     }
 
 
-def read_bindings(query: Query) -> Objects:
-    """Databases that are bound to a cache; objects in them are not read: for that, each would have to be entered."""
-    return {_text(name): {"": Setting(_text(cache_name))} for name, cache_name in query(BINDINGS)}
-
-
 def read_version(query: Query) -> Objects:
     """The version, as the server says it."""
     rows = query(VERSION)
@@ -337,7 +403,6 @@ SOURCES: Sequence[tuple[str, str, ReadObjects]] = (
     ("engine", "monEngine", partial(read_engines, sql=MON_ENGINES)),
     ("thread_pool", "monThreadPool", read_thread_pools),
     ("database", "sysdatabases", read_databases),
-    ("binding", "sysattributes", read_bindings),
     ("version", "@@version", read_version),
 )
 
@@ -383,3 +448,17 @@ def _pool(io_size: object, unit: int) -> str:
     """The name of a pool, such as 2K pool. unit: of its I/O size, per KB."""
     size = _finite(io_size)
     return f"{_text(io_size) or '?' if size is None else f'{int(size) // unit}K'} pool"
+
+
+def _bindings(reading: _Reading, database: str) -> Sequence[Sequence[Any]]:
+    """The rows of OBJECT_BINDINGS of a database. Raises DatabaseError."""
+    try:
+        sql = OBJECT_BINDINGS.format(database=sql_identifier(database))
+    except UnwritableNameError as error:
+        raise DatabaseError("query_failed", str(error), usable=True) from error
+    return reading.query(sql)
+
+
+def _bound_name(database: str, name: object, index: object) -> str:
+    label = f"{database}..{_text(name)}"
+    return f"{label} index {index}" if index else label

@@ -43,7 +43,7 @@ class HostWatcher:
             "restart": self._one("boot", f"{self._procfs}/sys/kernel/random/boot_id"),
         }
         return {
-            kind: Part(kind, {name: {"": Setting(value)} for name, value in objects.items()})
+            kind: Part(kind, kind, {name: {"": Setting(value)} for name, value in objects.items()})
             for kind, objects in values.items()
             if objects
         }

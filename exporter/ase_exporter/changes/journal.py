@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ase_exporter.changes.change import ANNOTATION, HOST, Change, from_differences
 from ase_exporter.changes.host_snapshot import HostWatcher
-from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, bounded, compare, decode, encode
+from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, bounded, compare, decode, encode, merge
 from ase_exporter.changes.store import ChangeFilter, Store, StoreError, open_store
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config.changes import ChangesConfig
@@ -254,8 +254,8 @@ class Journal:
                 )
         not_before = self._not_before(target, snapshot, seen_at)
         self._taken[target] = snapshot.monotonic
-        # What could not be read this time is as it was.
-        self._last_snapshots[target] = (snapshot.at, encode({**old, **new}))
+        merged = merge(old, new)
+        self._last_snapshots[target] = (snapshot.at, encode(merged))
         if not old:
             return []
         differences = compare(old, new)

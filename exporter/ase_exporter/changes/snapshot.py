@@ -25,17 +25,18 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """All objects of a kind from one source: object -> attribute -> setting.
+    """All objects of one kind from one source: object -> attribute -> setting.
 
     The attribute is '' for the object itself. source: the statement or file. Only parts of the same source are
     compared, so that a server which answers a fallback for a while does not seem to have changed.
     """
 
+    kind: str
     source: str
     objects: Mapping[str, Mapping[str, Setting]]
 
 
-# The content of a snapshot, by kind.
+# The content of a snapshot: key -> part. The key is the kind, or kind:scope for a kind that is read in several parts.
 Parts = Mapping[str, Part]
 # Bytes of one: far more than a server has settings.
 MAX_DECODED = 64 << 20
@@ -65,7 +66,7 @@ class ConfigSnapshot:
 
     at: Unix time. encoded_parts: see `encode`. moments: kind -> Unix time since which its value holds, for kinds whose
     source has that time (a restart). monotonic: when it was taken by the monotonic clock, if known: the wall clock may
-    have jumped since the snapshot before. last_read: kind -> Unix time of the last reading of a part that the snapshot
+    have jumped since the snapshot before. last_read: key -> Unix time of the last reading of a part that the snapshot
     before lacked.
     """
 
@@ -79,12 +80,13 @@ class ConfigSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that differs between two snapshots; '' if it is absent."""
+    """One value that differs between two snapshots; '' if it is absent. part: the key of the part that it is in."""
 
     kind: str
     name: str
     old: str
     new: str
+    part: str = field(default="", compare=False)
 
 
 def encode(parts: Parts) -> bytes:
@@ -104,19 +106,32 @@ def decode(data: bytes) -> dict[str, Part]:
         raise ValueError(f"not an encoded snapshot: {error}") from error
 
 
+def merge(old: Parts, new: Parts) -> dict[str, Part]:
+    """The new parts, completed by the old ones that could not be read this time."""
+    merged = {**old, **new}
+    databases = new["database"].objects if "database" in new else None
+    if databases is not None:
+        merged = {
+            key: part
+            for key, part in merged.items()
+            if key in new or part.kind != "binding" or key.partition(":")[2] in ("", *databases)
+        }
+    return merged
+
+
 def compare(old: Parts, new: Parts) -> list[Difference]:
     """Differences by kind and name. Parts that only one of the two snapshots has are not compared."""
     differences: list[Difference] = []
-    for kind in sorted(old.keys() & new.keys()):
-        before, after = old[kind], new[kind]
+    for key in sorted(old.keys() & new.keys()):
+        before, after = old[key], new[key]
         if before.source != after.source:
             continue
         for name in sorted(before.objects.keys() | after.objects.keys()):
             was, now = before.objects.get(name), after.objects.get(name)
             if was is not None and now is not None:
-                differences += _attributes(kind, name, was, now)
-            elif kind in _CREATED_KINDS:
-                differences.append(Difference(kind, name, _summary(was), _summary(now)))
+                differences += _attributes(key, after.kind, name, was, now)
+            elif after.kind in _CREATED_KINDS:
+                differences.append(Difference(after.kind, name, _summary(was), _summary(now), key))
     following = _following(differences)
     return [each for each in differences if each.kind not in following]
 
@@ -153,7 +168,7 @@ def _following(differences: Iterable[Difference]) -> set[str]:
 
 
 def _attributes(
-    kind: str, name: str, was: Mapping[str, Setting], now: Mapping[str, Setting]
+    part: str, kind: str, name: str, was: Mapping[str, Setting], now: Mapping[str, Setting]
 ) -> Iterable[Difference]:
     known = was.keys() | now.keys() if kind in _CREATED_KINDS else was.keys() & now.keys()
     resized = any(
@@ -166,11 +181,11 @@ def _attributes(
             continue
         label = f"{name}: {attribute}" if attribute else name
         if old.value != new.value:
-            yield Difference(kind, label, shorten(old.value), shorten(new.value))
+            yield Difference(kind, label, shorten(old.value), shorten(new.value), part)
         elif old.run != new.run and new.run == new.value and old.run is not None:
             # A run value that reaches the configured value is a change taking effect. Other movements of run
             # values are the server's own.
-            yield Difference(kind, f"{label} (run value)", shorten(old.run), shorten(new.run))
+            yield Difference(kind, f"{label} (run value)", shorten(old.run), shorten(new.run), part)
 
 
 def _summary(attributes: Mapping[str, Setting] | None) -> str:

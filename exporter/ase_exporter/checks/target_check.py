@@ -14,7 +14,7 @@ from ase_exporter.catalogue import Catalogue, PlannedCollector, plan
 from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, type_mismatches
 from ase_exporter.catalogue.facts import ServerFacts, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
-from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.changes.detect import MAX_DATABASES, ConfigWatcher
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
@@ -56,6 +56,8 @@ class TargetReport:
     """The result for one target. executed: number of collectors.
 
     series: of one scrape without a limit, and how many of them the module's series_limit cuts.
+
+    closed_databases: some of those that do not let the login in, with the server's message.
     """
 
     name: str
@@ -67,6 +69,7 @@ class TargetReport:
     executed: int
     series: tuple[int, int]
     uses_sa_role: tuple[str, ...]
+    closed_databases: tuple[tuple[str, DatabaseError], ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -143,6 +146,7 @@ class TargetCheck:
             facts=facts,
             gaps=find_gaps(self._catalogue, facts, self._selection, self._auth.user),
             failures=[*failures, *_unseen_changes(watch)],
+            closed_databases=tuple(watch.refused_databases.items()),
             mismatches=mismatches,
             executed=len(planned),
             series=self._series(),
@@ -160,7 +164,7 @@ class TargetCheck:
 
     def _watch_once(self) -> ConfigWatcher:
         """What has taken one snapshot of the configuration, if changes are detected at all."""
-        watch = ConfigWatcher(self._config.changes.interval)
+        watch = ConfigWatcher(self._config.changes.interval, max_refused=MAX_DATABASES)
         if self._config.changes.enabled:
             self._limit = self._deadline
             with contextlib.suppress(DatabaseError):

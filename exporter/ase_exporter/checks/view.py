@@ -11,7 +11,8 @@ from ase_exporter.views.figures import counted
 from ase_exporter.views.view import Code, Line, Part, Section, View
 
 _METRICS_SHOWN = 6
-# The login may not read a table of master.
+# The login is no user of a database, or may not read a table of master.
+_NO_USER = 916
 _NO_SELECT = re.compile(
     r"(?a:SELECT permission denied on object '?([a-zA-Z_]\w{,29})'?, database '?master\b)"
 )
@@ -22,9 +23,10 @@ def check_view(report: TargetReport) -> View:
     facts = report.facts
     parts: list[Part] = [Line(f"{report.name}: {facts.server_name}, ASE {facts.version}")]
     if not report.gaps and not report.failures and not report.mismatches:
+        what = "No metric" if report.closed_databases else "Nothing"
         executed = counted(report.executed, "collector was", "collectors were")
-        parts.append(Line(f"Nothing is missing. {executed} executed."))
-    found = (_series, _sa_role, _failures, _gaps, _mismatches, _script)
+        parts.append(Line(f"{what} is missing. {executed} executed."))
+    found = (_series, _sa_role, _failures, _gaps, _mismatches, _closed_databases, _script)
     return View(report.name, [*parts, *(part for each in found for part in each(report))])
 
 
@@ -65,6 +67,16 @@ def _mismatches(report: TargetReport) -> Iterator[Part]:
         yield Section(title, [*_cost(each.metrics, (each.collector,))])
 
 
+def _closed_databases(report: TargetReport) -> Iterator[Part]:
+    numbers = dict.fromkeys(error.number for _, error in report.closed_databases)
+    for number in numbers:
+        (name, first), *others = [each for each in report.closed_databases if each[1].number == number]
+        more = f" and {len(others)} more" if others else ""
+        yield Section(f"database {name}{more}: {first}", [])
+    if numbers:
+        yield Line("  changes of cache bindings of the objects in it are not seen; everything else is")
+
+
 def _script(report: TargetReport) -> Iterator[Part]:
     """One script for isql with everything that an administrator can do."""
     if not is_writable(report.login):
@@ -77,6 +89,10 @@ def _script(report: TargetReport) -> Iterator[Part]:
         remedies[f"grant select on {sql_identifier(refused[1])} to mon_role"] = ""
     if "sa_role" in report.facts.roles:
         remedies[f"revoke role sa_role from {login}"] = ""
+    for name, error in report.closed_databases:
+        if error.number == _NO_USER:
+            sql = f"exec {sql_identifier(name)}..sp_adduser {login}"
+            remedies[sql] = "for changes of bindings alone; lets the login read there what public may"
     if remedies:
         script = ["use master", "go"]
         for remedy, note in remedies.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ase_exporter.changes.change import Change, from_differences
-from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, compare, decode
+from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, compare, decode, merge
 from ase_exporter.diagnosis.diagnose import BLOCKED, TOO_FEW
 from ase_exporter.diagnosis.measures import Rows, SeriesRows
 from ase_exporter.diagnosis.provenance import collector_of, why
@@ -234,7 +234,7 @@ class ChangeLog:
         """Compare a snapshot with the one before; the first one is the baseline."""
         not_before, self._seen_at = self._seen_at, snapshot.at
         old, new = self._parts, decode(snapshot.encoded_parts)
-        self._parts = {**old, **new}
+        self._parts = merge(old, new)
         if old:
             found = from_differences(self._target, compare(old, new), snapshot, not_before)
             self.changes = (*self.changes, *found)[-MAX_CHANGES:]

@@ -305,6 +305,7 @@ class TargetScraper:
         return [
             OWN.value("ase_exporter_changes_statements", self.watch.statements),
             OWN.value("ase_exporter_changes_seconds", self.watch.seconds),
+            OWN.value("ase_exporter_changes_databases_refused", len(self.watch.refused_databases)),
             OWN.family("ase_exporter_changes_unseen", unseen),
         ]
 

@@ -23,7 +23,7 @@ from ase_exporter.capture.privacy import Pseudonyms, system_names, vocabulary, w
 from ase_exporter.catalogue import PlannedCollector, load_catalogue
 from ase_exporter.catalogue.facts import CACHES, COLUMNS, DATABASES, OPTIONS, PROXY_COLUMNS, SERVER
 from ase_exporter.changes import detect
-from ase_exporter.untrusted.encoders import is_writable
+from ase_exporter.untrusted.encoders import is_writable, sql_identifier
 
 HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 15.0)
 BANNER = "Adaptive Server Enterprise/16.0 SP04/EBF 30399 SMP/P/x86_64/SLES 12.4/ase160/3587/64-bit/FBO/Wed Aug 24 2022"
@@ -91,6 +91,7 @@ PUBLIC |= {"MemoryPoolName", "ConfigOption", "LockState", "LockType", "WaitLockT
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
     server, database, cache, login, thing, address = names
+    bindings = detect.OBJECT_BINDINGS.format(database=sql_identifier(database))
     error = f"Login '{login}' at {address} cannot open {database}..{thing}: permission denied on {cache}"
     planted = [
         statement(SERVER, [text(""), text(""), text("")], [BANNER, server, "2048"]),
@@ -100,7 +101,7 @@ def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
             OPTIONS, [text("name"), text("value")], [cache, f"/sybase/{server}.cfg"], ["max memory", "1"]
         ),
         statement(PROXY_COLUMNS, [text("name"), text("name")], [thing, login]),
-        statement(detect.BINDINGS, [text("name"), text("char_value")], [database, cache]),
+        statement(bindings, [text("name"), text("char_value")], [thing, cache]),
         printed("sp_sysmon '00:00:10', 'noclear'", f"Server Name:   {server}", f"  Cache: {cache}"),
         failed(error),
         statement("sp_sysmon", [text("a")], [f"from {address} by {login}"], messages=[error]),
@@ -140,20 +141,23 @@ def test_pseudonyms_are_stable_unique_and_of_the_same_length_and_classes(words: 
             assert (before == "_") == (after == "_")
 
 
-def test_the_same_name_has_one_pseudonym_in_tables_and_texts() -> None:
+def test_the_same_name_has_one_pseudonym_in_tables_texts_and_sql() -> None:
+    bindings = detect.OBJECT_BINDINGS.format(database="payroll")
     taken = capture(
         databases("payroll"),
         statement(CACHES, [text("CacheName")], ["log cache"]),
         statement(
             SPINLOCKS, [text("SpinlockName")], ["log cache"], ["bufspin log cache"], ["Resource->rdes_spin"]
         ),
+        statement(bindings, [text("name")], ["salaries"]),
         failed("Database 'payroll' does not exist"),
     )
     hidden, pseudonyms = with_pseudonyms(taken, b"key")
     database, cache = pseudonyms.word("payroll"), f"{pseudonyms.word('log')} {pseudonyms.word('cache')}"
     assert hidden.statements[0].rows == [[7, database]]
     assert hidden.statements[2].rows == [[cache], [f"bufspin {cache}"], ["Resource->rdes_spin"]]
-    assert hidden.statements[3] == failed(f"Database '{database}' does not exist")
+    assert hidden.statements[3].sql == detect.OBJECT_BINDINGS.format(database=database)
+    assert hidden.statements[4] == failed(f"Database '{database}' does not exist")
 
 
 def test_names_of_the_system_options_and_literals_stay() -> None:
@@ -279,11 +283,14 @@ def test_names_of_the_target_are_known() -> None:
 @given(name=st.text(st.characters(codec="utf-8"), min_size=3, max_size=12).filter(is_writable))
 @example("0\\b")
 def test_the_database_in_a_statement_is_replaced_whatever_its_name(name: str) -> None:
+    sql = detect.OBJECT_BINDINGS.format(database=sql_identifier(f"Zorgmax{name}"))
     space = PlannedCollector("", select=load_catalogue()[0].collectors["database_space"].sql or "")
     left_out = space.statement_without([f"Zorgmax{name}"])
-    taken = capture(databases(f"Zorgmax{name}"), statement(left_out, [text("name")], ["a"]))
+    asked = [statement(each, [text("name")], ["a"]) for each in (sql, left_out)]
+    taken = capture(databases(f"Zorgmax{name}"), *asked)
     hidden, pseudonyms = with_pseudonyms(taken, b"key")
     found = pseudonyms.name(f"Zorgmax{name}")
-    assert hidden.statements[1].sql == space.statement_without([found]) != left_out
+    assert hidden.statements[2].sql == space.statement_without([found]) != left_out
     assert hidden.statements[0].rows == [[7, found]]
+    assert hidden.statements[1].sql == detect.OBJECT_BINDINGS.format(database=sql_identifier(found))
     assert "Zorgmax" not in written(taken)

@@ -134,6 +134,7 @@ def test_check_prints_each_gap_what_it_blinds_and_one_script_that_closes_all(
     assert "ase_spinlock_grabs_total" in result.stdout
     assert re.search("alerts that do not see this: .*AseSpinlockContention", result.stdout)
     assert re.search("findings that do not see this: .*spinning.*contended", result.stdout)
+    assert "database archive and 2 more: Msg 916" in result.stdout
     script = result.stdout.partition("As an administrator:\n")[2].partition("\n\n")[0]
     with server.login("sa") as query:
         for batch in filter(str.strip, script.split("\ngo\n")):

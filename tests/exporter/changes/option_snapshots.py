@@ -8,4 +8,4 @@ from ase_exporter.changes.snapshot import ConfigSnapshot, Part, Setting, encode
 def snapshot_of(options: dict[str, str]) -> ConfigSnapshot:
     """A snapshot of a server with these options, taken now."""
     objects = {name: {"": Setting(value, value)} for name, value in options.items()}
-    return ConfigSnapshot(time.time(), encode({"option": Part("sysconfigures", objects)}))
+    return ConfigSnapshot(time.time(), encode({"option": Part("option", "sysconfigures", objects)}))

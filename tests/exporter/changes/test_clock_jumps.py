@@ -16,7 +16,7 @@ from ase_exporter.config.changes import ChangesConfig
 
 
 def snapshot(at: float, monotonic: float, value: str) -> ConfigSnapshot:
-    parts = {"option": Part("sysconfigures", {"number of locks": {"": Setting(value)}})}
+    parts = {"option": Part("option", "sysconfigures", {"number of locks": {"": Setting(value)}})}
     return ConfigSnapshot(at, encode(parts), monotonic=monotonic)
 
 

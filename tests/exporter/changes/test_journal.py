@@ -69,7 +69,7 @@ async def test_a_snapshot_that_renames_everything_is_bounded_by_kind(
     def renamed(number: int) -> ConfigSnapshot:
         databases = {f"db{number}_{each}": {"": Setting("online")} for each in range(MAX_OF_KIND)}
         options = {"number of locks": {"": Setting(str(number))}}
-        parts = {"database": Part("s", databases), "option": Part("s", options)}
+        parts = {"database": Part("database", "s", databases), "option": Part("option", "s", options)}
         return ConfigSnapshot(time.time(), encode(parts))
 
     async with started() as journal:

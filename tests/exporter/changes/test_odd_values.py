@@ -45,7 +45,8 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     detect.VERSION: [("ASE 16",)],
     detect.BOOT: [(datetime(2026, 1, 1), 60)],
     detect.CLEARED: [(datetime(2026, 1, 1), 60)],
-    detect.BINDINGS: [("orders", "one"), ("master", "two")],
+    detect.ENTERABLE: [],
+    detect.DATABASE_BINDINGS: [("orders", "one"), ("master", "two")],
 }
 EVENT = ("set switch", "1", "", "0", "1", "sa", datetime(2026, 1, 1), 1000)
 # Those of which a server has none where it has what stands before them.

@@ -20,6 +20,7 @@ from ase_exporter.changes.snapshot import (
     compare,
     decode,
     encode,
+    merge,
     shorten,
 )
 
@@ -30,6 +31,7 @@ def snapshot_of(source: str = "s", **kinds: dict[str, dict[str, list[str]]]) -> 
     """Parts of that source, as in the file of cases."""
     return {
         kind: Part(
+            kind,
             source,
             {
                 name: {attribute: Setting(*values) for attribute, values in attributes.items()}
@@ -62,20 +64,30 @@ def test_a_comparison_takes_time_in_proportion_to_what_has_changed() -> None:
             return str.__eq__(self, other)
 
     names = [{f"{word} {number}": {"": Setting("")} for number in range(300)} for word in ("old", "new")]
-    parts: list[dict[str, Part]] = [{Kind("engine"): Part("s", each)} for each in names]
-    assert len(compare(*parts)) == 600
+    old, new = ({"engine": Part(Kind("engine"), "s", each)} for each in names)
+    assert len(compare(old, new)) == 600
     assert compared < 10 * 600
 
 
 def test_what_could_not_be_read_for_a_while_is_compared_with_what_was_known() -> None:
     known = snapshot_of(option={"a": {"": ["1"]}}, cache={"orders": {"size": ["1 MB"]}})
-    assert compare(known, snapshot_of(cache={"orders": {"size": ["2 MB"]}})) == [
+    merged = merge(known, snapshot_of(option={"a": {"": ["1"]}}))
+    assert merged["cache"] == known["cache"]
+    assert compare(merged, snapshot_of(cache={"orders": {"size": ["2 MB"]}})) == [
         Difference("cache", "orders: size", "1 MB", "2 MB")
     ]
 
 
 def test_a_fallback_source_is_not_compared_with_the_first() -> None:
     assert compare(snapshot_of(cache={"orders": {}}), snapshot_of("monDataCache", cache={"other": {}})) == []
+
+
+def test_bindings_of_a_dropped_database_are_forgotten() -> None:
+    def parts_with(*databases: str) -> dict[str, Part]:
+        parts = {f"binding:{name}": Part("binding", "s", {}) for name in databases}
+        return parts | snapshot_of(database={name: {"": ["exists"]} for name in databases})
+
+    assert set(merge(parts_with("a", "b"), parts_with("b"))) == {"binding:b", "database"}
 
 
 def test_settings_of_a_host_are_found_once_each(tmp_path: Path) -> None:
@@ -104,10 +116,11 @@ def test_values_are_one_short_line() -> None:
 settings = st.builds(Setting, st.text(max_size=5), st.none() | st.text(max_size=5))
 parts = st.builds(
     Part,
+    st.sampled_from(["option", "cache", "binding"]),
     st.just("s"),
     st.dictionaries(st.text(max_size=5), st.dictionaries(st.text(max_size=5), settings, max_size=3)),
 )
-snapshots = st.dictionaries(st.sampled_from(["option", "cache", "binding"]), parts)
+snapshots = st.dictionaries(st.sampled_from(["option", "cache", "binding:a"]), parts)
 
 
 @given(snapshots)

@@ -169,7 +169,7 @@ def test_from_nothing_to_top_without_a_terminal(
     monkeypatch.setattr(top, "top", lambda **_: None)
     again = run(*words.split(), **environment)
     assert again.returncode == 0
-    assert "Nothing is missing." in again.stdout
+    assert "No metric is missing." in again.stdout
     assert "written" not in again.stdout
     assert files(out) == before
 
