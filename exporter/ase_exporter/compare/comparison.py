@@ -169,7 +169,7 @@ def read_window(
     Samples over a time that scrapes do not cover are left out.
     """
     # Without a label there is one row, without a name.
-    span, by = covered.span, measure.by or ""
+    span, by = covered.span, "".join(measure.by)
 
     def at_end(query: str) -> dict[str, float]:
         return {each.labels.get(by, ""): each.value for each in prometheus.query(query, span.end)}

@@ -29,6 +29,8 @@ class Selection(Strict):
     value: str | None = None
     lasting: bool = False
     where: Mapping[str, str] | None = None
+    of_account: bool = False
+    instead: "Selection | None" = None
     at_least: Limit | None = None
 
     @property
@@ -66,9 +68,15 @@ class MeasureDefinition(Selection):
         return self.grown or self.fallen or self.risen
 
     @property
-    def selections(self) -> Iterator[Selection]:
+    def needed(self) -> Sequence[Selection]:
         """What it is calculated from: the numerator first."""
-        yield from (each for each in (self, self.per, self.beside) if each and each.metric)
+        return [each for each in (self, self.per, self.beside) if each and each.metric]
+
+    @property
+    def selections(self) -> Iterator[Selection]:
+        """All that it may be calculated from."""
+        for each in self.needed:
+            yield from filter(None, (each, each.instead))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

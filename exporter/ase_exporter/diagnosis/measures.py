@@ -229,10 +229,10 @@ class Evaluation:
         """One that is not compared with what is usual."""
         metrics = tuple(each.metric for each in definition.selections)
         found = Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
-        for selection in definition.selections:
-            unknown = self._readings.unknown(selection.metric, is_rate=selection.rate is not None)
-            if unknown or (not definition.rare and not self._all_rows(selection)):
-                return replace(found, value=None, unknown=unknown or NO_DATA)
+        for selection in definition.needed:
+            unknown = self._unknown(selection, rare=definition.rare)
+            if unknown and (not selection.instead or self._unknown(selection.instead, rare=definition.rare)):
+                return replace(found, value=None, unknown=unknown)
         rows = self.rows_of(definition)
         if not rows:
             return found
@@ -248,6 +248,11 @@ class Evaluation:
             return replace(found, value=math.fsum(rows.values()), spread=self._spread(definition))
         key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
         return replace(found, value=value, subject=" ".join(key))
+
+    def _unknown(self, selection: Selection, *, rare: bool) -> str:
+        """Why a selection is not known; '' if it is."""
+        unknown = self._readings.unknown(selection.metric, is_rate=selection.rate is not None)
+        return unknown or ("" if rare or self._all_rows(selection) else NO_DATA)
 
     def _spread(self, definition: MeasureDefinition) -> float:
         """Two standard deviations of a share whose counters grow in steps: each is off by up to one at either end."""
@@ -284,10 +289,12 @@ class Evaluation:
         self, selection: Selection, by: Sequence[str], *, separate: bool = False
     ) -> Mapping[tuple[str, ...], float]:
         """The sums of a selection by the values of these labels; separate: of each series alone."""
+        rows = self._all_rows(selection)
+        if selection.instead and not rows:
+            return self._grouped(selection.instead, by)
         where = tuple((selection.where or {}).items())
-        asked = (selection.metric, selection.lasting, where, tuple(by), separate)
+        asked = (selection.metric, selection.lasting, selection.of_account, where, tuple(by), separate)
         if asked not in self._sums:
-            rows = self._all_rows(selection)
             self._sums[asked] = (
                 {(str(row),): rows.numbers[row] for row in rows.fitting(where)}
                 if separate
@@ -296,7 +303,7 @@ class Evaluation:
         return self._sums[asked]
 
     def _all_rows(self, selection: Selection) -> SeriesRows:
-        asked = (selection.metric, selection.lasting)
+        asked = (selection.metric, selection.lasting, selection.of_account)
         if asked not in self._rows:
             readings = self._readings
             rows = (
@@ -304,6 +311,9 @@ class Evaluation:
                 if selection.rate
                 else readings.values(selection.metric, lasting=selection.lasting)
             )
+            if selection.of_account:
+                part_of = catalogue().part_of
+                rows = [row for row in rows if part_of(row[0].get("event_id", ""), row[0].get("class", ""))]
             self._rows[asked] = rows if isinstance(rows, SeriesRows) else SeriesRows.of(rows)
         return self._rows[asked]
 
@@ -311,10 +321,10 @@ class Evaluation:
 @lru_cache(maxsize=4096)
 def _fits(text: str, value: str) -> bool:
     """Whether a label's value fits a limit of `where`."""
-    return bool(re.fullmatch(_pattern(text), value)) != text.startswith("!")
+    return bool(re.fullmatch(pattern(text), value)) != text.startswith("!")
 
 
 @cache
-def _pattern(text: str) -> str:
+def pattern(text: str) -> str:
     """The regular expression of a limit of `where`, with the parameters that it names."""
     return re.sub(r"<<(.+?)>>", lambda match: parameters()[match[1]], text.removeprefix("!"))

@@ -60,20 +60,19 @@ class Figures:
 def figures(sample: Sample, diagnosis: Diagnosis) -> Figures:
     """All figures of a sample and its diagnosis."""
     values = {name: each.value for name, each in diagnosis.measures.items()}
-    transactions, oldest = values["transactions"], diagnosis.measures["oldest_transaction"]
-    units = _sum(sample, "ase_thread_cpu_seconds_total") or values["busy"]
-    session = sample.series.get(SESSION_CPU)
+    oldest = diagnosis.measures["oldest_transaction"]
+    own = [rate for _, rate in sample.rates(SESSION_CPU)]
     return Figures(
         seconds=sample.window("ase_engine_cpu_seconds_total"),
         cpu_busy=values["busy_share"],
         spinning=values["spinning_share"],
-        cpu_units=units,
-        transactions=transactions,
-        throughput=transactions / units if transactions is not None and units else None,
+        cpu_units=values["cpu_units"],
+        transactions=values["transactions"],
+        throughput=values["throughput"],
         blocked_processes=values["blocked"],
         max_block=values["max_block"],
         oldest_transaction=(oldest.value, oldest.subject) if oldest.value and oldest.subject else None,
-        own_cpu=_sum(sample, SESSION_CPU) if session and session.before else None,
+        own_cpu=math.fsum(own) if own else None,
         engines=tuple(sorted(_rows("engines", sample), key=_number)) if values["engine_time"] else (),
         spinlocks=_spinlocks(sample, diagnosis),
         caches=_caches(sample),
@@ -81,11 +80,6 @@ def figures(sample: Sample, diagnosis: Diagnosis) -> Figures:
         devices=tuple(_rows("devices", sample)),
         space=_space(sample),
     )
-
-
-def _sum(sample: Sample, counter: str) -> float | None:
-    rates = [rate for _, rate in sample.rates(counter)]
-    return math.fsum(rates) if rates else None
 
 
 @cache
@@ -156,8 +150,7 @@ def _caches(sample: Sample) -> tuple[Row, ...]:
 def _waits(sample: Sample) -> tuple[Row, ...]:
     """Waits that are part of the time account."""
     found = _rows("waits", sample) if sample.window("ase_wait_seconds_total") else ()
-    part_of = catalogue().part_of
-    return tuple(each for each in found if each.seconds and part_of(each.event_id, each.wait_class))
+    return tuple(each for each in found if each.seconds)
 
 
 def _space(sample: Sample) -> tuple[Row, ...]:

@@ -1,17 +1,23 @@
 """Measures of counters whose rates are known: also which waits count, and what a spin costs."""
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
-from tests.exporter.compare.conftest import prometheus_with, typed
+from tests.exporter.compare.conftest import HISTORY_BEFORE, prometheus_with, typed
+from tests.exporter.diagnosis.states import generated
 
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.promql import rows_query
 from ase_exporter.compare.windows import Span
-from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.diagnosis.measures import Evaluation, read_measures
 from ase_exporter.report.profile import ProfileReader
 
 SELECTOR = 'instance="ONE"'
@@ -44,6 +50,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
         ("ase_engine_cpu_seconds_total", 'engine="0",mode="user"'): BUSY,
         ("ase_engine_cpu_seconds_total", 'engine="0",mode="idle"'): BUSY,
         ("ase_spinlock_spins_total", 'spinlock="one",class="lock"'): SPINS,
+        ("ase_thread_cpu_seconds_total", 'thread="0",mode="user"'): BUSY / 2,
         ("ase_deadlocks_total", ""): DEADLOCKS,
         ("ase_logical_reads_total", ""): READS,
         ("ase_physical_reads_total", ""): PHYSICAL_READS,
@@ -59,6 +66,8 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
         for step in range(41):
             line = f"{name}{{{SELECTOR},{labels}}} {rate * 15 * step} {end - 600 + 15 * step}"
             samples.setdefault(name, []).append(line.replace(",}", "}"))
+    engines = f'ase_engines{{{SELECTOR},state="online"}} {2 * BUSY}'
+    samples["ase_engines"] = [f"{engines} {end - 600 + 15 * step}" for step in range(41)]
     folder: Path = tmp_path_factory.mktemp("past")
     with prometheus_with(typed(samples), folder) as url, Prometheus(url) as found:
         yield found, end
@@ -76,6 +85,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
         ("spin_share", [SPINS * threshold(SECONDS_PER_SPIN) / (2 * BUSY)]),
         ("spins", [SPINS / TRANSACTIONS]),
         ("cpu_busy", [0.5]),
+        ("throughput_per_cpu_unit", [TRANSACTIONS / (BUSY / 2)]),
         ("transactions", [TRANSACTIONS]),
         ("deadlocks", [DEADLOCKS]),
         ("logical_reads", [READS / TRANSACTIONS]),
@@ -90,6 +100,40 @@ def test_measures_are_what_was_counted(
     prometheus, end = past
     found = prometheus.query(measures()[key].promql(SELECTOR, 300.0), end)
     assert sorted(each.value for each in found) == pytest.approx(sorted(expected))
+
+
+@pytest.mark.parametrize("number", [6, pytest.param(100, marks=pytest.mark.slow)])
+def test_prometheus_calculates_what_is_calculated_of_readings(number: int, tmp_path: Path) -> None:
+    """Every measure of the diagnosis and of `compare`, of generated states."""
+    states = {f'instance="server{seed}"': generated(seed) for seed in range(number)}
+    end = time.time() // 15 * 15 - 60
+    samples: defaultdict[str, list[str]] = defaultdict(list)
+    for selector, state in states.items():
+        for metric, labels, value in state.known():
+            series = ",".join([selector, *(f'{label}="{text}"' for label, text in labels)])
+            for step in (0, 1):
+                shown = HISTORY_BEFORE + value * 16 * step if metric.endswith("_total") else value
+                if metric in state.momentary:
+                    shown *= step
+                samples[metric].append(f"{metric}{{{series}}} {shown!r} {end - 16 + 16 * step}")
+    compared = {
+        name: each for name, each in measures().items() if not (each.figure or each.plus or each.of_server)
+    }
+    asked = {name: each for name, each in catalogue().measures.items() if not each.compared} | compared
+    seen = set()
+    with prometheus_with(typed(samples), tmp_path) as url, Prometheus(url) as prometheus:
+        for (selector, state), (name, measure) in product(states.items(), asked.items()):
+            # Without labels, the largest is that of each series.
+            measure = replace(measure, keep="sum")
+            expected = Evaluation(state).rows_of(measure)
+            if measure.at_most:
+                whole = read_measures(state)[measure.at_most].value
+                expected = {key: min(value, whole) for key, value in expected.items() if whole is not None}
+            answer = prometheus.query(rows_query(measure, selector, 17.0), end)
+            found = {tuple(each.labels.get(label, "") for label in measure.by): each.value for each in answer}
+            assert found == pytest.approx(expected, rel=1e-4, abs=1e-6), (name, selector)
+            seen |= {name} if found else set()
+    assert len(seen) > 0.8 * len(asked)
 
 
 def test_a_report_tells_the_waits_of_sessions_with_work(past: tuple[Prometheus, float]) -> None:
