@@ -15,7 +15,7 @@ from tests.exporter.simulated import scraper_of
 from tests.faults.scraping import failed, scrape
 from tests.paths import REPOSITORY
 from tests.simulator.tds.running import Running, running
-from tests.versions import NEWEST, VERSIONS
+from tests.versions import VERSIONS
 
 from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.result import ScrapeResult
@@ -86,11 +86,6 @@ def _two_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
         return [*resolve("127.0.0.2", port, *args, **kwargs), *resolve("127.0.0.1", port, *args, **kwargs)]
 
     monkeypatch.setattr(socket, "getaddrinfo", both)
-
-
-@pytest.mark.slow
-def test_every_collector_is_read_beside_a_hundred_thousand_spinlocks() -> None:
-    read_through("hostile", NEWEST)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

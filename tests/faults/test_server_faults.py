@@ -4,16 +4,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import Simulated, run, scraper_of
-from tests.faults.scraping import failed, samples, scrape, text
+from tests.faults.scraping import failed, samples, scrape
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
-from ase_exporter.untrusted.entry import one_line
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
 
@@ -81,17 +79,6 @@ def test_rows_that_end_in_an_error_are_not_taken_for_all(backend: ScriptedBacken
     assert (error.kind, error.number, error.usable) == ("query_failed", 12052, True)
     assert len(connection.query("numbers 3", time.monotonic() + 60)) == 3
     connection.close()
-
-
-def test_hostile_names_of_caches_make_no_line_of_their_own(server: Simulated) -> None:
-    name = 'we"ird\nase_up 7\n# EOF\\'
-    server.model.configure_cache(name, size_kb=10240)
-    one = scraper_of(server.address)
-    shown = text(scrape(one))
-    one.close()
-    families = {family.name: family for family in text_string_to_metric_families(shown)}
-    assert [sample.value for sample in families["ase_up"].samples] == [1.0]
-    assert one_line(name) in {sample.labels["cache"] for sample in families["ase_cache_size_bytes"].samples}
 
 
 @pytest.mark.parametrize("jump", [-86400.0, 86400.0], ids=["back", "ahead"])
