@@ -10,7 +10,7 @@ from tests.paths import REPOSITORY
 from tests.unit_tier import is_outside
 
 FIXTURES = """
-from tests.exporter.conftest import closed_port, run  # noqa: F401
+from tests.exporter.conftest import closed_port  # noqa: F401
 """
 # The rule does not see the modules whose names are put together when the tests run.
 TESTS_OF_THE_TIER = """
@@ -19,9 +19,6 @@ import sys
 
 def test_takes_a_port(closed_port):
     raise AssertionError("runs in the tier")
-
-def test_takes_a_command_line(run):
-    pass
 
 def test_has_a_driver_that_cannot_connect():
     assert not hasattr(sys.modules["pyo" + "dbc"], "connect")
@@ -71,8 +68,8 @@ def test_nothing_outside_is_reached_by_fixtures_or_by_what_slips_through(tmp_pat
     file = tmp_path / "test_it.py"
     file.write_text(TESTS_OF_THE_TIER)
     said = tier(file)
-    assert "2 failed, 2 passed" in said
+    assert "2 failed, 1 passed" in said
     assert "subprocess.Popen: a test of the unit tier uses the outside" in said
     assert "socket.bind: a test of the unit tier uses the outside" in said
     # The others run in the other part of the tests: the one that takes a port, which fails there.
-    assert "1 failed, 4 deselected" in tier(file, "--no-unit")
+    assert "1 failed, 3 deselected" in tier(file, "--no-unit")

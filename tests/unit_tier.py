@@ -1,21 +1,20 @@
 """The unit tier, `pytest --unit`: tests that use no server, program or browser, by a rule.
 
-A test belongs to the tier if neither its file nor a fixture that it takes uses a module of OUTSIDE, directly or through
-other modules of the tests. Nothing in the tier can open a connection or start a process: a test that tries fails, which
-shows that the rule missed it. pyodbc cannot be imported without unixODBC, so the tier has a stand-in that cannot
-connect, on every machine.
+A test belongs to the tier if neither its file nor that of a fixture that it takes uses a module of OUTSIDE, directly or
+through other modules of the tests. Nothing in the tier can open a connection or start a process: a test that tries
+fails, which shows that the rule missed it. pyodbc cannot be imported without unixODBC, so the tier has a stand-in that
+cannot connect, on every machine.
 """
 
 import ast
 import importlib.util
-import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -73,10 +72,11 @@ def is_inside(path: Path) -> bool:
 
 
 def contains(item: pytest.Item) -> bool:
-    """Whether neither the test's file nor a fixture that it takes uses the outside."""
+    """Whether neither the test's file nor one of a fixture that it takes uses the outside."""
     found = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009  # pytest has no public way
-    used = (definition.func for definitions in found.values() for definition in definitions)
-    return not is_outside(item.path) and not any(map(_uses_outside, used))
+    files = {Path(each.func.__code__.co_filename) for fixtures in found.values() for each in fixtures}
+    ours = {file for file in files if file.is_relative_to(REPOSITORY / "tests")}
+    return not any(map(is_outside, {item.path, *ours} - {REPOSITORY / "tests/conftest.py"}))
 
 
 class Inside:
@@ -131,32 +131,6 @@ def _statements(found: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         yield each
         for part in ("body", "orelse", "finalbody", "handlers"):
             yield from _statements(getattr(each, part, ()))
-
-
-def _uses_outside(function: Callable[..., object]) -> bool:
-    """Whether a fixture's function uses a global that is outside, itself or through functions of its file."""
-    if not str(function.__module__).startswith("tests."):
-        return False
-    for name in _names(function.__code__):
-        value = function.__globals__.get(name)
-        if isinstance(value, FunctionType):
-            value = inspect.unwrap(value)
-        if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
-            if _uses_outside(value):
-                return True
-            continue
-        module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        if module and _leads_outside(module):
-            return True
-    return False
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """The globals and attributes that a function and the functions in it use."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
 
 
 def _install_pyodbc_stand_in() -> None:

@@ -63,14 +63,13 @@ class Peer:
 
 @contextmanager
 def program(*command: str) -> Iterator["subprocess.Popen[str]"]:
-    """A process to the end of the block, with pipes to its input and output."""
+    """A process to the end of the block, with a pipe to its output."""
     path = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "exporter", REPOSITORY / "simulator")))
     process = subprocess.Popen(
         command,
         cwd=REPOSITORY,
         text=True,
         env=os.environ | {"PYTHONPATH": path},
-        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     try:

@@ -22,8 +22,6 @@ ROUNDS = int(os.environ.get("ROUNDS", "200"))
 USER, PASSWORD = "watch", "simulated"
 # 128 engines, and a little more than 2,000 slots of spinlocks.
 SCENARIO = "memscale"
-# Scrapes before the first that counts; and spare ones, as a film that has ended stands still.
-WARM_UP = 10
 MAX_MEMORY = 80 * 2**20
 OURS = "ase-exporter"
 DATABASES = (10, 300, 1_000)
@@ -35,7 +33,7 @@ READ = tuple(f"ase_exporter_{name}".encode() for name in ("rows_", "received_", 
 @pytest.mark.timeout(1800)
 def test_a_server_of_128_engines_beside_node_exporter(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        server = stack.enter_context(moving(SCENARIO, tmp_path))
+        server = stack.enter_context(simulator(SCENARIO, "--speed=60"))
         first = stack.enter_context(ours(tmp_path, OURS, server))
         running = [first, stack.enter_context(node_exporter())]
         costs = in_turn(running, ROUNDS)
@@ -71,23 +69,6 @@ def simulator(scenario: str, *options: str) -> Iterator[int]:
     with program(*command, f"--scenario={scenario}", *options) as server:
         assert server.stdout
         yield int(server.stdout.readline().rpartition(":")[2])
-
-
-@contextmanager
-def moving(scenario: str, directory: Path) -> Iterator[int]:
-    """The port of a server that plays back what a simulated one answered to so many scrapes, each 15 s later."""
-    with ExitStack() as stack:
-        simulated = stack.enter_context(simulator(scenario, "--speed=60"))
-        command = [sys.executable, "-m", "tests.benchmarks.replaying_server", str(simulated)]
-        server = stack.enter_context(program(*command))
-        assert server.stdout and server.stdin
-        port = int(server.stdout.readline())
-        with ours(directory, "recorder", port) as recorder:
-            for _ in range(ROUNDS + WARM_UP):
-                recorder.measure()
-        server.stdin.write("\n")
-        server.stdin.flush()
-        yield port
 
 
 @contextmanager

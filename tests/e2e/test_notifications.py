@@ -2,22 +2,18 @@
 
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import cycle, groupby
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 import yaml
-from tests.alerts.laboratory.lines import time_lines
-from tests.alerts.laboratory.promtool import fired
 from tests.paths import DEPLOY
 from tests.programs import START, answers, eventually, listening
 from tests.webhook import Webhook
@@ -227,62 +223,6 @@ def test_critical_inhibits_the_warning_of_the_same_subject_only(shipped: Shipped
     shipped.wait("AseBlocking")
     received = {(n.labels["severity"], n.labels["database"]) for n in shipped.received() if n.name == name}
     assert received == {("critical", "orders"), ("warning", "history")}
-
-
-# What happens on healthy servers, and the alert of each that is not one.
-QUIET = [
-    "a batch takes 70 % of the locks every night",
-    "a load of 15 % of the data",
-    "a log between hourly dumps, to 55 %",
-    "a log between nightly dumps",
-    "a new database is loaded",
-    "a staging load takes 70 % of tempdb every night",
-    "data is purged every night",
-    "the log is dumped once a day",
-]
-INCIDENTS = {
-    "a log fills in six hours": "AseFullSoon",
-    "a suspect database": "AseDatabaseUnavailable",
-    "an engine is lost": "AseEngineLost",
-    "the server stops for good": "AseDown",
-}
-NIGHT = 14 * 3600
-CRITICAL = {"AseDatabaseUnavailable", "AseDown", "AseEngineLost", "AseFullSoon"}
-
-
-@pytest.mark.slow
-def test_a_night_of_300_servers_pages_for_incidents_alone(tmp_path: Path) -> None:
-    """What Prometheus fires in the laboratory in the second night of each server, 1,200 times as fast."""
-    alerts = fired(line for line in time_lines() if line.title in {*QUIET, *INCIDENTS})
-    servers = dict(zip((f"prod{number}" for number in range(300)), cycle(QUIET), strict=False))
-    servers |= {f"incident{number}": name for number, name in enumerate(INCIDENTS)}
-    events = []
-    for server, line in servers.items():
-        begins = 0 if line in INCIDENTS else 24 * 3600
-        # Time lines over days are scraped every minute, which the rules for 15 s tell.
-        for name, periods in (
-            (name, each) for name, each in alerts[line].items() if name != "AseScrapedTooRarely"
-        ):
-            labels = alert(name, "critical" if name in CRITICAL else "warning", server)
-            for start, end in periods:
-                if begins <= start < begins + NIGHT:
-                    events += [(start - begins, True, labels), (end - begins, False, labels)]
-    pace = scaling.Pace(speed=1200, scrape_interval=0.05)
-    with Webhook() as webhook, alertmanager(shipped_text(webhook, pace), tmp_path) as running:
-        began = time.monotonic()
-        for (at, fires), group in groupby(
-            sorted(events, key=lambda each: each[:2]), key=lambda each: each[:2]
-        ):
-            time.sleep(max(0.0, began + at / pace.speed - time.monotonic()))
-            (running.fire if fires else running.resolve)(*(labels for _, _, labels in group))
-        running.fire(alert("AseChanged", "info", "the end"))
-        assert webhook.wait(lambda sent: any(n.name == "AseChanged" for n in sent), timeout=60)
-        sent = [n for n in webhook.notifications() if n.status == "firing" and n.receiver != "info"]
-    pages = sorted({(n.labels["instance"], n.name, n.receiver) for n in sent})
-    print(f"{len(servers)} servers, {len(pages)} alerts sent: {pages}")
-    expected = {(f"incident{number}", name) for number, name in enumerate(INCIDENTS.values())}
-    assert {(server, name) for server, name, receiver in pages if receiver == "critical"} == expected
-    assert not [page for page in pages if page[0].startswith("prod")]
 
 
 def test_a_chat_message_reads_well(tmp_path: Path) -> None:
