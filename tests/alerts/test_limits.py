@@ -1,6 +1,5 @@
 """Limits of one's own: each server, cache or database is judged by its own, and all others by those of all."""
 
-import json
 import os
 import re
 import subprocess
@@ -27,12 +26,6 @@ LIMITS = [
 ]
 # A few in every run; the nightly one has all.
 SAMPLE = {"AseSpaceLow", "AseConnectionsNearLimit", "AseDeviceSlow"}
-SPINLOCKS = """
-data_cache: 10%
-limits:
-  - {server: BILLING, data_cache: 5%}
-  - {server: BILLING, spinlock: log cache, data_cache: 20%}
-"""
 
 
 def holds(scope: Scope, series: dict[str, str]) -> bool:
@@ -111,9 +104,12 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message:
 
 def test_settings_come_after_the_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("data_cache: 15%\nspinlock.critical: 0.6\n")
+    limits = "[{server: A, spinlock: log cache, data_cache: 5%}]"
+    file.write_text(f"data_cache: 15%\nspinlock.critical: 0.6\nlimits: {limits}\n")
     found = own(file, ["data_cache=0.2"])
     assert found.values == {"spinlock.cache_warning": "0.2", "spinlock.critical": "0.6"}
+    of_a = Limit({"instance": "A", "spinlock": "log cache"}, {"spinlock.cache_warning": "0.05"})
+    assert list(found.limits) == [of_a]
 
 
 def written_rules(directory: Path, thresholds: Thresholds) -> None:
@@ -127,50 +123,6 @@ def run(test: Path) -> None:
         ["promtool", "test", "rules", test], capture_output=True, text=True, env=environment, timeout=600
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-
-
-# Waits of 1,000 grabs a second: on the cache of BILLING 7 %, then 4.5 %, then 3 %.
-TIME_LINE = {
-    ("BILLING", "hot"): "0+1050x80 84000+675x80 138000+450x80",
-    ("BILLING", "log cache"): "0+2250x240",
-    ("OTHER", "hot"): "0+1050x80 84000+1800x80 228000+1350x80",
-    ("OTHER", "log cache"): "0+1050x240",
-}
-
-
-@needs_prometheus
-def test_a_server_fires_at_its_own_limit_and_the_others_at_theirs(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(SPINLOCKS)
-    written_rules(tmp_path, own(file, []))
-    series = []
-    for (server, spinlock), waits in TIME_LINE.items():
-        labels = f'{{instance="{server}", job="ase", class="data_cache", spinlock="{spinlock}"}}'
-        for name, values in (("grabs", "0+15000x240"), ("waits", waits), ("spins", "0+9000000x240")):
-            series.append({"series": f"ase_spinlock_{name}_total{labels}", "values": values})
-    listed = 'ase:spinlock_contended:ratio{instance="%s", job="ase", class="data_cache", spinlock="hot"}'
-    checks = [
-        {"expr": "ase:spinlock_contended:ratio", "eval_time": at, "exp_samples": samples}
-        for at, samples in {
-            # Over its own limit, which is half of the others'.
-            "15m": [{"labels": listed % "BILLING", "value": 0.07}],
-            # It stays until it is clearly below its own limit; the other one is over the limit of all.
-            "35m": [
-                {"labels": listed % "BILLING", "value": 0.045},
-                {"labels": listed % "OTHER", "value": 0.12},
-            ],
-            # It is; and 9 % is not clearly below 10 %.
-            "55m": [{"labels": listed % "OTHER", "value": 0.09}],
-        }.items()
-    ]
-    test = {
-        "rule_files": [str(tmp_path / name) for name in ("spinlocks.rules.yaml", "spinlocks.alerts.yaml")],
-        "evaluation_interval": "15s",
-        "group_eval_order": ["ase_spinlocks", "ase_spinlock_alerts"],
-        "tests": [{"interval": "15s", "input_series": series, "promql_expr_test": checks}],
-    }
-    (tmp_path / "limits.test.yaml").write_text(json.dumps(test))
-    run(tmp_path / "limits.test.yaml")
 
 
 @needs_prometheus

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.exporter.mcp_server.running_server import frames
 from tests.paths import REPOSITORY
 from tests.programs import SOON, START, eventually
 
@@ -206,15 +205,6 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(
     # The environment's own: the user's PATH has another pip, or none.
     line = missing.format(pip=f"{bin_directory}/python -m pip")
     assert (result.returncode, result.stderr) == (2, f"ase-exporter: {line}\n")
-
-
-@pytest.mark.slow
-def test_an_installed_exporter_gives_an_assistant_its_tools(bin_directory: Path) -> None:
-    program = [str(bin_directory / "ase-exporter")]
-    with frames("--prometheus=http://127.0.0.1:9", program=program) as server:
-        tools = {tool["name"] for tool in server.request("tools/list")["result"]["tools"]}
-        assert tools == {"servers", "diagnose", "sessions", "changes", "compare", "advise"}
-        assert server.end() == 0
 
 
 def test_serving_imports_nothing_that_only_an_extra_installs(bin_directory: Path) -> None:

@@ -94,28 +94,6 @@ def until(rows: list[FiredAlert], end: int) -> list[FiredAlert]:
     ]
 
 
-def differences(expected: list[FiredAlert], actual: list[FiredAlert], end: int, tolerance: int) -> list[str]:
-    """Missing and unexpected alerts of a scenario that was observed until that second, one line each.
-
-    tolerance: by how many seconds the times may differ.
-    """
-
-    def alike(one: FiredAlert, other: FiredAlert) -> bool:
-        ends = [min(each.resolved or end, end) for each in (one, other)]
-        same = (one.alert, one.severity, one.subject) == (other.alert, other.severity, other.subject)
-        return same and abs(one.fired - other.fired) <= tolerance and abs(ends[0] - ends[1]) <= tolerance
-
-    missing = list(expected)
-    problems: list[str] = []
-    for each in actual:
-        if row := next((row for row in missing if alike(row, each)), None):
-            missing.remove(row)
-        else:
-            problems.append(f"unexpected: {each}")
-    # An alert that is expected just before the end may fire just after it.
-    return problems + [f"missing: {row}" for row in missing if row.fired <= end - tolerance]
-
-
 def periods(times: Sequence[int], interval: int) -> Iterator[list[int]]:
     """Sorted times, split where more than one interval lies between two."""
     period: list[int] = []

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.alerts.shipped import NAMES
 from tests.e2e.evaluation import evaluate, firing_queries, timeline, timeline_of, with_sources
-from tests.e2e.expected_timeline import TABLE, differences, documented, until
-from tests.e2e.simulated_time import STEP, Deed, Recording, Scraping, read_for_rules, record, record_machine
+from tests.e2e.expected_timeline import TABLE, documented, until
+from tests.e2e.simulated_time import Deed, Recording, Scraping, read_for_rules, record, record_machine
 from tests.exporter.simulated import reading
 
 from ase_exporter.config import Module
@@ -64,7 +64,7 @@ MACHINE_SECONDS = 2400
 MACHINE_SCRAPING = {0: Scraping.ALWAYS, 1200: Scraping.IN_VAIN, 1800: Scraping.ALWAYS}
 
 
-def played(name: str, seconds: int | None = None, lag: int = STEP) -> Recording:
+def played(name: str, seconds: int | None = None) -> Recording:
     """The recording of a whole play, or of its beginning."""
     play = PLAYS[name]
     return record(
@@ -72,7 +72,6 @@ def played(name: str, seconds: int | None = None, lag: int = STEP) -> Recording:
         seconds or play.seconds,
         scrape_timeout=play.scrape_timeout,
         deeds=play.deeds,
-        lag=lag,
         module=play.module,
         scraping=play.scraping,
     )
@@ -120,11 +119,3 @@ def test_nothing_fires_on_a_healthy_server(scenario: str, seconds: int, tmp_path
 @pytest.mark.parametrize("scenario", PLAYS)
 def test_all_alerts_are_as_documented(scenario: str, tmp_path: Path) -> None:
     assert timeline(played(scenario), tmp_path) == documented()[scenario]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("scenario", PLAYS)
-def test_the_moment_of_scrapes_moves_alerts_by_half_a_minute_at_most(scenario: str, tmp_path: Path) -> None:
-    alerts = timeline(played(scenario, lag=2 * STEP), tmp_path)
-    assert differences(documented()[scenario], alerts, PLAYS[scenario].seconds, tolerance=30) == []

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from tests.exporter.clocks import ShiftedClock
 
 from ase_exporter.clock import SYSTEM_CLOCK
-from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 
@@ -52,8 +51,3 @@ def samples(result: ScrapeResult) -> dict[str, Samples]:
         for families in result.collected.values()
         for family in families
     }
-
-
-def text(result: ScrapeResult) -> str:
-    """The answer to the caller."""
-    return render_text(result.all_families(stuck=False))

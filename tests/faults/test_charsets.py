@@ -5,9 +5,8 @@ from functools import partial
 from typing import Literal
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.simulated import run, scraper_of
-from tests.faults.scraping import failed, scrape, text
+from tests.faults.scraping import scrape
 from tests.faults.test_server_faults import connect
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import ScriptedBackend
@@ -96,22 +95,6 @@ def test_invalid_bytes_in_a_message_show_no_other_memory(
             assert line.startswith("cache ")
             assert len(line) <= 60
     connection.close()
-
-
-def test_a_cache_with_an_invalid_name_costs_no_more_than_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    with run("16.0 SP04", "idle", speed=0.0) as server:
-        server.model.configure_cache("K\xf6ln", size_kb=10240)
-        monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
-        one = scraper_of(server.address)
-        results = [scrape(one) for _ in range(3)]
-        one.close()
-    for result in results:
-        assert result.summary.up
-        assert not failed(result)
-        shown = {family.name: family for family in text_string_to_metric_families(text(result))}
-        caches = {sample.labels["cache"] for sample in shown["ase_cache_size_bytes"].samples}
-        assert "K\\xf6ln" in caches
-        assert max(map(len, caches)) < 60
 
 
 def test_nulls_in_a_catalogue_cost_one_line_and_no_traceback(

@@ -6,14 +6,13 @@ Without one, the simulator stands in, which proves that this suite runs, and not
 import json
 import re
 import time
-from pathlib import Path
 from typing import ClassVar
 
 import httpx2
 import pytest
 from tests.exporter.commands.command_line import Run
 from tests.programs import eventually
-from tests.real import ase, counters, differences
+from tests.real import ase, counters
 from tests.real.conftest import IS_REAL, Watch
 
 from ase_exporter.ase.connection import Connection, DatabaseError
@@ -30,6 +29,7 @@ from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample
 from ase_exporter.views.terminal import print_view
 from ase_simulator.schema.catalog import catalog
+from ase_simulator.schema.profiles import profiles
 
 CATALOGUE, _ = load_catalogue()
 OPTION = "deadlock checking period"
@@ -99,8 +99,10 @@ def test_every_statement_is_executed(server: ase.Server) -> None:
 
 def test_tables_have_the_columns_and_types_of_their_version(facts: ServerFacts) -> None:
     assert type_mismatches(CATALOGUE, facts, dict.fromkeys(CATALOGUE.collectors, True)) == []
-    # What manuals and published reports show of this version, as the simulator has it.
-    known = catalog(differences.nearest(facts.version).key).tables
+    # What manuals and published reports show of this version, or of the newest before it, as the simulator has it.
+    same = [each for each in profiles().values() if each.cluster == facts.version.cluster]
+    older = [each for each in same if each.level <= facts.version.numbers]
+    known = catalog(max(older or same[:1], key=lambda each: each.level).key).tables
     missing = {
         f"{table.name}.{column.name}"
         for table in known.values()
@@ -221,9 +223,7 @@ def test_what_happens_now_is_shown(server: ase.Server, facts: ServerFacts, run: 
     assert ended.stdout and "not known" not in ended.stdout.splitlines()[0]
 
 
-def test_a_capture_holds_no_names_and_says_how_the_server_differs(
-    server: ase.Server, run: Run, tmp_path: Path
-) -> None:
+def test_a_capture_holds_no_names(server: ase.Server, run: Run) -> None:
     with server.connected(server.sa) as admin:
         query = "select name from master..sysdatabases union select name from master..syslogins"
         names = {str(name).strip() for (name,) in admin.query(query, time.monotonic() + ase.TIMEOUT)}
@@ -238,11 +238,6 @@ def test_a_capture_holds_no_names_and_says_how_the_server_differs(
     assert taken.header.names == "pseudonyms"
     text = "\n".join(lines(taken))
     assert {name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)} == set()
-    report = differences.report(taken, differences.simulated_twin(taken, tmp_path))
-    server.write("differences.md", report)
-    # Which rows there are depends on time and load.
-    if not server.is_real:
-        assert report.partition("\n## Rows")[0].count(f"\n{differences.NONE}") == 5, report
 
 
 def test_scrapes_for_long_have_no_error_keep_the_budget_and_their_totals_never_fall(

@@ -33,25 +33,6 @@ def logged_in(server: Running) -> RawClient:
     return client
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "convert(money, 922337203685477.5807)",
-        "convert(numeric(38), '99999999999999999999999999999999999999')",
-    ],
-)
-def test_a_value_beyond_its_type_is_an_overflow_and_keeps_the_connection(
-    server: Running, expression: str
-) -> None:
-    with logged_in(server) as client:
-        names = [token.name for token in client.ask(client.codec.language(f"select {expression}"))]
-        assert "ROW" in names
-        tokens = client.ask(client.codec.language(f"select {expression} * 10"))
-        assert "ROW" not in [token.name for token in tokens]
-        assert [token["number"] for token in tokens if token.name == "EED"] == [3606]
-        assert client.ask(client.codec.language("select 1"))[1].name == "ROW"
-
-
 def test_clients_may_leave_while_their_queries_run(server: Running) -> None:
     for _ in range(20):
         with logged_in(server) as client:

@@ -95,9 +95,9 @@ class Frames:
 
 
 @contextmanager
-def frames(*options: str, program: Sequence[str] | None = None) -> Iterator[Frames]:
-    """A server after its handshake. program: instead of the one that may not write."""
-    running = Frames([*program, "mcp", *options] if program else command(*options))
+def frames(*options: str) -> Iterator[Frames]:
+    """A server after its handshake."""
+    running = Frames(command(*options))
     try:
         assert running.request("initialize", HELLO)["result"]["serverInfo"]["name"] == "ase-exporter"
         running.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')

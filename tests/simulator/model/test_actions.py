@@ -1,6 +1,5 @@
 """Actions of administrators and their effects."""
 
-import asyncio
 from contextlib import suppress
 from typing import Any
 
@@ -150,15 +149,6 @@ def test_a_restart_starts_all_counters_again_and_drops_the_sessions(server: Simu
     assert one(server, "monState")["Connections"] == 120
 
 
-def test_the_listener_refuses_connections_between_shutdown_and_restart(server: SimulatedServer) -> None:
-    server.shutdown()
-    assert not server.running
-    assert server.faults.refuse
-    server.restart()
-    assert server.running
-    assert not server.faults.refuse
-
-
 def test_a_session_shows_up_with_what_it_used_and_is_gone_after_the_detach(server: SimulatedServer) -> None:
     spid = server.attach(LoginRequest("probe", "", hostname="mon01", program="check"))
     other = server.attach(LoginRequest("sa", ""))
@@ -182,27 +172,6 @@ def test_configuration_changes_are_kept_with_who_and_when(server: SimulatedServe
     entry = list(rows_of(server, "monErrorLog"))[-1]
     text = "The configuration option 'number of locks' has been changed by 'sa' from '200000' to '250000'."
     assert (entry["ErrorMessage"], entry["Time"]) == (text, server.now())
-
-
-def test_sleepers_wake_when_simulated_time_has_passed() -> None:
-    async def scene() -> list[str]:
-        [server] = load_scenario("idle", speed=0)
-        woken: list[str] = []
-
-        async def sleeper(name: str, seconds: float) -> None:
-            await server.sleep(seconds)
-            woken.append(name)
-
-        tasks = [asyncio.create_task(sleeper("late", 10)), asyncio.create_task(sleeper("early", 3))]
-        await asyncio.sleep(0)
-        server.advance(5)
-        await tasks[1]
-        assert not tasks[0].done()
-        server.advance(5)
-        await tasks[0]
-        return woken
-
-    assert asyncio.run(scene()) == ["early", "late"]
 
 
 @pytest.mark.parametrize("end", ["minimum", "maximum"])

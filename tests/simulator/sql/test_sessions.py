@@ -2,18 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
 from typing import Any
 
-import pyodbc
 import pytest
 from tests.simulator.sql.fake import Client
-from tests.simulator.tds.running import running
 
 from ase_simulator.model import load_scenario
 from ase_simulator.results import Disconnect, Message, Rows
-from ase_simulator.simulation import simulation
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import FULL, Login
 from ase_simulator.sql.session import SqlSession
@@ -116,32 +111,6 @@ def test_a_reader_waits_for_a_writer_and_is_seen_waiting(end: str) -> None:
         assert await s.ask(s.dba, waits) == [(1,)]
 
     played(test)()
-
-
-def test_two_clients_make_a_chain_that_a_third_sees_over_the_wire() -> None:
-    (model,) = load_scenario("idle")
-    text = "DRIVER=FreeTDS;SERVER=127.0.0.1;PORT={};TDS_Version=5.0;UID=sa;PWD="
-    with ExitStack() as stack:
-        server = stack.enter_context(running(lambda: simulation(model, None, "127.0.0.1", 0)))
-        one, two, dba = (
-            stack.enter_context(closing(pyodbc.connect(text.format(server.port), autocommit=True)))
-            for _ in range(3)
-        )
-        dba.execute("create table tempdb..lk (a int, b int) insert tempdb..lk values (1, 1)")
-        one.execute("begin tran update tempdb..lk set b = 9")
-        reading = stack.enter_context(ThreadPoolExecutor(1)).submit(
-            lambda: two.execute("select b from tempdb..lk").fetchval()
-        )
-        chain = "select spid, blocked from master..sysprocesses where blocked > 0"
-        while not (seen := dba.execute(chain).fetchall()):
-            assert not reading.done()
-        spids = [connection.execute("select @@spid").fetchval() for connection in (one, dba)]
-        blocked = dba.execute(
-            "select SPID, BlockingSPID from master..monProcess where WaitEventID = 150"
-        ).fetchall()
-        assert [tuple(row) for row in seen] == [tuple(row) for row in blocked] == [(spids[0] + 1, spids[0])]
-        one.execute("rollback")
-        assert reading.result(60) == 1
 
 
 @played

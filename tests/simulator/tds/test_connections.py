@@ -1,7 +1,6 @@
 """Connections that the listener ends, refuses, or need not wait for. Its faults are tested by those of the exporter."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from tests.simulator.tds.raw import RawClient
@@ -70,30 +69,3 @@ def test_a_client_that_never_logs_in_is_disconnected(
     monkeypatch.setattr(tds_connection, "SECONDS_TO_LOG_IN", 0.1)
     with RawClient(server.port) as client:
         assert client.closed()
-
-
-def test_two_hundred_concurrent_connections_are_served(server: Running, backend: ScriptedBackend) -> None:
-    failed: list[BaseException] = []
-
-    def work(act: Callable[[RawClient], None]) -> None:
-        try:
-            with RawClient(server.port) as client:
-                act(client)
-        except BaseException as error:
-            failed.append(error)
-
-    everybody = threading.Barrier(200, timeout=60)
-
-    def act(client: RawClient) -> None:
-        client.login(USER, PASSWORD)
-        everybody.wait()
-        rows = [token for token in client.ask(client.codec.language("numbers 100")) if token.name == "ROW"]
-        assert len(rows) == 100
-        everybody.wait()
-
-    threads = [threading.Thread(target=work, args=(act,)) for _ in range(200)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failed == []
