@@ -1,13 +1,12 @@
-"""Dashboard of one change: measures before and after it, side by side."""
+"""Dashboard of one change: the measures of `compare` before and after it, side by side."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from dashboards import change_windows, common, thresholds
+from dashboards import change_windows, common
 from dashboards.layout import choice, dashboard
-from dashboards.panels import Panel, Row, Stat, TimeSeries, by_name, steps
+from dashboards.panels import Panel, Row, Stat, Thresholds, TimeSeries, by_name, steps
 from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
 from dashboards.tables import Column, Table, labels
+
+from ase_exporter.compare.measures import Measure, measures
 
 WINDOWS = {"10s": 10, "20s": 20, "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "1h": 3600}
 
@@ -18,165 +17,106 @@ AFTER = "[${after}s] @ $after_to"
 # Marks "not measured on this side": outside the range of a ratio and of percentage points.
 NOT_MEASURED = "-900"
 POINTS = "suffix:pp"
+UNITS = {"ratio": "percentunit", "per_second": "count:/s"}
+GOOD = {"higher": " (good: up)", "lower": " (good: down)", "neither": ""}
+# A smaller change of what is no ratio is not called better or worse.
+NOISE = 0.03
 
 NO_CHANGE = "Choose a change above; an empty list means that none was detected in the last hours"
 NO_DATA = "No data before or after this change (yet): wait until it has settled, or choose another change"
 
-
-@dataclass(frozen=True, slots=True)
-class BeforeAfter:
-    """A measure before and after a change. better: up, down or neither is good; expr: PromQL with window `$w`."""
-
-    title: str
-    description: str
-    unit: str
-    better: str
-    expr: str
-    decimals: int = 1
-
-    def before(self) -> str:
-        return self.expr.replace("$w", BEFORE)
-
-    def after(self) -> str:
-        return self.expr.replace("$w", AFTER)
+# Keys of compare/measures.yaml by the width of their figures, and those with a row for each value of a label.
+FIGURES = {
+    8: ("throughput_per_cpu_unit", "transactions", "cpu_busy", "spins", "physical_reads", "deadlocks"),
+    12: ("response_time", "logical_reads"),
+}
+BY_NAME = ("cache_contention", "spinlock_contention", "cache_hits", "waits_by_class")
 
 
-TRANSACTIONS = "sum(rate(ase_transactions_total{$selector}$w))"
-CPU_UNITS = (
-    "(sum(rate(ase_thread_cpu_seconds_total{$selector}$w))"
-    ' or sum(rate(ase_engine_cpu_seconds_total{$selector,mode=~"user|system"}$w)))'
-)
-
-MEASURES = (
-    BeforeAfter(
-        "Throughput per CPU unit (good: up)",
-        "Committed transactions per CPU consumed: the effect of the change on efficiency. Sources: "
-        "monState.Transactions, monThread.",
-        "short",
-        "up",
-        f"{TRANSACTIONS} / ({CPU_UNITS} > 0)",
-    ),
-    BeforeAfter(
-        "Transactions per second (the load)",
-        "Committed transactions per second. If the load differs a lot, the other measures compare "
-        "different work. Source: monState.Transactions.",
-        "short",
-        "neither",
-        TRANSACTIONS,
-        0,
-    ),
-    BeforeAfter(
-        "CPU busy (good: down)",
-        "User and system time as a share of all engine time. Source: monEngine.",
-        "percentunit",
-        "down",
-        'sum(rate(ase_engine_cpu_seconds_total{$selector,mode=~"user|system"}$w))'
-        " / sum(rate(ase_engine_cpu_seconds_total{$selector}$w))",
-    ),
-    BeforeAfter(
-        "Spins per transaction (good: down)",
-        "Iterations of the spin loop per committed transaction. Sources: monSpinlockActivity.Spins, "
-        "monState.Transactions.",
-        "short",
-        "down",
-        f"sum(rate(ase_spinlock_spins_total{{$selector}}$w)) / ({TRANSACTIONS} > 0)",
-    ),
-    BeforeAfter(
-        "Reads from disk per transaction (good: down)",
-        "Buffers read from disk per committed transaction. Source: monState.PhysicalReads, Transactions.",
-        "short",
-        "down",
-        f"sum(rate(ase_physical_reads_total{{$selector}}$w)) / ({TRANSACTIONS} > 0)",
-        2,
-    ),
-    BeforeAfter(
-        "Deadlocks per second (good: down)",
-        "Deadlocks per second. Source: monState.Deadlocks.",
-        "count:/s",
-        "down",
-        "sum(rate(ase_deadlocks_total{$selector}$w))",
-        2,
-    ),
-)
+def _sides(measure: Measure) -> tuple[str, str]:
+    """The query before and after the change, of the names that rank highest on either side."""
+    before, after = _both(measure.promql(SELECTOR, 1))
+    if not measure.rank:
+        return before, after
+    ranks = (f"topk({measure.top}, {rank})" for rank in _both(measure.ranking(SELECTOR, 1)))
+    kept = f" and on ({', '.join(measure.by)}) ({' or '.join(ranks)})"
+    return f"({before}{kept})", f"({after}{kept})"
 
 
-def _stat(measure: BeforeAfter) -> Stat:
-    less, more = {"up": ("red", "green"), "down": ("green", "red")}.get(measure.better, ("text", "text"))
-    if measure.unit == "percentunit":
-        how, unit, noise = "after - before, in percentage points", POINTS, 0.5
-        difference = f"100 * ({measure.after()} - {measure.before()})"
-    else:
-        how, unit, noise = "(after - before) / before", "percentunit", 0.03
-        difference = f"{measure.after()} / ({measure.before()} > 0) - 1"
-    coloured = steps([(-noise, "text"), (noise, more)], less)
+def _both(query: str) -> tuple[str, str]:
+    """A query over a second as one before and one after the change."""
+    return f"({query.replace('[1000ms]', BEFORE)})", f"({query.replace('[1000ms]', AFTER)})"
+
+
+def _difference(measure: Measure) -> tuple[str, str, str]:
+    """The query of the difference, its unit, and how it is calculated."""
+    before, after = _sides(measure)
+    if measure.unit == "ratio":
+        return f"100 * ({after} - {before})", POINTS, "after - before, in percentage points"
+    return f"{after} / ({before} > 0) - 1", "percentunit", "(after - before) / before"
+
+
+def _colours(measure: Measure) -> tuple[str, Thresholds]:
+    """The colour of a difference below the first threshold, and the thresholds."""
+    noise = 100 * measure.min_difference if measure.unit == "ratio" else NOISE
+    less, more = {"higher": ("red", "green"), "lower": ("green", "red")}.get(measure.good, ("text", "text"))
+    return less, [(-noise, "text"), (noise, more)]
+
+
+def _stat(measure: Measure, width: int) -> Stat:
+    before, after = _sides(measure)
+    difference, unit, how = _difference(measure)
+    less, thresholds = _colours(measure)
+    decimals = int(unit == POINTS)
     return Stat(
-        title=measure.title,
-        description=f"{measure.description} Difference: {how}.",
-        unit=measure.unit,
-        decimals=measure.decimals,
-        queries=[
-            now(measure.before(), "before"),
-            now(measure.after(), "after"),
-            now(difference, "difference"),
-        ],
+        title=measure.title + GOOD[measure.good],
+        description="As `ase-exporter compare` measures it. If transactions per second differ a lot, both sides did "
+        f"different work. Difference: {how}.",
+        unit=UNITS.get(measure.unit, "short"),
+        queries=[now(before, "before"), now(after, "after"), now(difference, "difference")],
         base="text",
         show="value_and_name",
         orientation="vertical",
-        overrides=[
-            by_name("difference", unit=unit, decimals=int(unit == POINTS), thresholds=coloured),
-        ],
+        overrides=[by_name("difference", unit=unit, decimals=decimals, thresholds=steps(thresholds, less))],
         empty=NO_DATA,
         blank="no data then",
-        width=8,
+        width=width,
         height=5,
     )
 
 
-def _table(
-    title: str, description: str, label: str, heading: str, expr: str, better: str, empty: str
-) -> Table:
-    before, after = f"({expr.replace('$w', BEFORE)})", f"({expr.replace('$w', AFTER)})"
+def _table(measure: Measure) -> Table:
+    before, after = _sides(measure)
+    difference, points, how = _difference(measure)
+    less, thresholds = _colours(measure)
     # Each query returns all rows: otherwise Grafana names the columns differently if one of them is empty.
     one_side = f"({before} or {after}) * 0 + {NOT_MEASURED}"
-    colours: Sequence[tuple[float, str]] = [(-0.5, "text"), (0.5, "green" if better == "up" else "red")]
+    unit = UNITS.get(measure.unit, "short")
+    sides = {"#A": ("Before", unit), "#B": ("After", unit), "#C": ("Difference", points)}
     return Table(
-        title=title,
-        description=f"{description} Difference: after - before, in percentage points.",
-        queries=[
-            rows(f"{before} or {one_side}"),
-            rows(f"{after} or {one_side}"),
-            rows(f"100 * ({after} - {before}) or {one_side}"),
-        ],
+        title=f"{measure.heading}{GOOD[measure.good]}",
+        description=f"As `ase-exporter compare` measures it. Difference: {how}.",
+        queries=[rows(f"{each} or {one_side}") for each in (before, after, difference)],
         columns=[
-            Column(name=label, title=heading),
-            Column(
-                name="Value #A", title="Before", unit="percentunit", decimals=1, none=NOT_MEASURED, width=95
-            ),
-            Column(
-                name="Value #B", title="After", unit="percentunit", decimals=1, none=NOT_MEASURED, width=95
-            ),
-            Column(
-                name="Value #C",
-                title="Difference",
-                unit=POINTS,
-                decimals=1,
-                thresholds=colours,
-                base="red" if better == "up" else "green",
-                none=NOT_MEASURED,
-                width=95,
+            *(Column(name=label, title=label.capitalize()) for label in measure.by),
+            *(
+                Column(
+                    name=f"Value {name}",
+                    title=title,
+                    unit=unit,
+                    decimals=1,
+                    none=NOT_MEASURED,
+                    thresholds=thresholds if title == "Difference" else (),
+                    base=less,
+                    width=95,
+                )
+                for name, (title, unit) in sides.items()
             ),
         ],
         sort=["Before"],
-        empty=empty,
+        empty=NO_DATA,
         width=12,
         height=9,
-    )
-
-
-def _contention(matchers: str) -> str:
-    return (
-        f"sum by (spinlock) (rate(ase_spinlock_waits_total{{$selector,{matchers}}}$w))"
-        f" / (sum by (spinlock) (rate(ase_spinlock_grabs_total{{$selector,{matchers}}}$w)) > {thresholds.MIN_GRABS})"
     )
 
 
@@ -230,51 +170,9 @@ PANELS: list[Panel] = [
         height=7,
     ),
     Row("Before and after, each over up to the window chosen above, without other changes and restarts"),
-    *(_stat(measure) for measure in MEASURES),
-    Row("Contention and caches by name"),
-    _table(
-        "Spinlock contention of caches (good: down)",
-        f"Waits / grabs of data cache spinlocks with over {thresholds.MIN_GRABS} grabs per second. Source: "
-        "monSpinlockActivity.",
-        "spinlock",
-        "Cache",
-        _contention('class="data_cache",spinlock!~"bufspin .*"'),
-        "down",
-        f"Not collected, or no cache with over {thresholds.MIN_GRABS} grabs per second before and after",
-    ),
-    _table(
-        "Contention of other spinlocks (good: down)",
-        f"Waits / grabs of other spinlocks with over {thresholds.MIN_GRABS} grabs per second. "
-        "Source: monSpinlockActivity.",
-        "spinlock",
-        "Spinlock",
-        _contention('class!="data_cache"'),
-        "down",
-        f"Not collected, or no spinlock with over {thresholds.MIN_GRABS} grabs per second before and after",
-    ),
-    _table(
-        "Hit ratio of caches (good: up)",
-        "Share of searches that found their page in the cache. Source: monDataCache.",
-        "cache",
-        "Cache",
-        "1 - sum by (cache) (rate(ase_cache_physical_reads_total{$selector}$w))"
-        " / (sum by (cache) (rate(ase_cache_searches_total{$selector}$w)) > 0)",
-        "up",
-        NO_DATA,
-    ),
-    _table(
-        "Waits by class: share of all time waited",
-        "Share of the time waited by event class, without clients and timers. A share that grew is "
-        "what the server waits for now. Source: monSysWaits.",
-        "class",
-        "Class",
-        'sum by (class) (rate(ase_wait_seconds_total{$selector,class!~"waiting for internal system '
-        'event|waiting for input from the network"}$w))'
-        ' / ignoring (class) group_left sum (rate(ase_wait_seconds_total{$selector,class!~"waiting for '
-        'internal system event|waiting for input from the network"}$w))',
-        "down",
-        "Not collected (yet): the collector waits, `wait event timing` or `enable monitoring` is off",
-    ),
+    *(_stat(measures()[key], width) for width, keys in FIGURES.items() for key in keys),
+    Row("Contention, caches and waits by name"),
+    *(_table(measures()[key]) for key in BY_NAME),
     Row("Over time, with a mark for every change"),
     common.THROUGHPUT_PER_CPU,
     common.CPU_BUSY,

@@ -12,8 +12,8 @@ from tests.exporter.compare.recorded import Detected, Recorded, Work, stored
 
 pytestmark = [pytest.mark.e2e]
 
-TRANSACTIONS = "Transactions per second (the load)"
-CONTENTION = "Spinlock contention of caches (good: down)"
+TRANSACTIONS = "Transactions per second (good: up)"
+CONTENTION = "Spinlock contention of data caches (good: down)"
 CHOSEN = {"job": ".+", "host_job": ".+", "host": ".+", "__rate_interval": "1m"}
 BEFORE, AFTER = 106_995.0, 162_222.0
 
