@@ -5,17 +5,50 @@ from dashboards.panels import NEUTRAL, NOT_COLLECTED, Stat, TimeSeries, by_name
 from dashboards.queries import Query, now, per, rate, rows
 from dashboards.tables import Column, Table, labels
 
+from ase_exporter.catalogue.wait_parts import wait_parts
+
 NO_CHANGES = "No change detected in the last hours"
 SPINS = "ase:spinlock_spins:rate1m{$selector}"
-# Without the events that an idle server waits for: its clients and its own timers.
-WAITS = rate(
-    "ase_wait_seconds_total",
-    ',class!~"waiting for internal system event|waiting for input from the network"',
+# Without what sessions without work and the server's own timers wait for.
+WAITS = " or ".join(rate("ase_wait_seconds_total", f",{each}") for each in wait_parts().of_account())
+
+
+SERVERS_UP = Stat(
+    title="Servers up",
+    description="Servers that answered the last scrape.",
+    queries=now("sum(ase_up{$selector})"),
+    minimum=0,
 )
-TOP_WAITS = Query(f"topk(10, {WAITS} > 0)", "{{instance}} {{event}}")
+
+SERVERS_DOWN = Stat(
+    title="Servers down (good: 0)",
+    description="Targets without a connection or login. ASE exporter health has the error; `ase-exporter check` says "
+    "more.",
+    queries=now("sum(1 - ase_up{$selector})"),
+    thresholds=[(1, "red")],
+    minimum=0,
+    width=5,
+)
+
+TRANSACTIONS = TimeSeries(
+    title="Transactions (good: few rolled back)",
+    description="Transactions committed and rolled back. Compare with throughput per CPU unit: fewer at night are "
+    "normal, the same number for more CPU is a problem.",
+    queries=[
+        Query("ase:transactions:rate1m{$selector}", "{{instance}} committed"),
+        Query(rate("ase_rollbacks_total"), "{{instance}} rolled back"),
+    ],
+)
+
+WAITING = TimeSeries(
+    title="Waiting tasks by event (good: few)",
+    description="Average number of waiting tasks by event (seconds waited per second), the ten largest, without what "
+    "idle sessions and the server's timers wait for. What to do: Waits and sessions.",
+    queries=Query(f"topk(10, ({WAITS}) > 0)", "{{instance}} {{event}}"),
+)
 
 
-def not_collected(collectors: str = ".+", height: int = 4) -> Table:
+def not_collected(collectors: str = ".+", width: int = 24, height: int = 4) -> Table:
     """Collectors (a pattern) that are unavailable on the server, with the reason."""
     return Table(
         title="Not collected here, and why (good: empty)",
@@ -26,6 +59,7 @@ def not_collected(collectors: str = ".+", height: int = 4) -> Table:
             *labels(instance="Server", collector="Collector", reason="Reason"),
         ],
         empty="All collectors of these panels are available",
+        width=width,
         height=height,
     )
 
@@ -90,6 +124,7 @@ CACHE_CONTENTION = TimeSeries(
 
 SPINNING_CPU = TimeSeries(
     title="CPU spent spinning, by spinlock (good: near 0)",
+    unit="percentunit",
     description="Share of all engine time spent spinning for each of the ten most expensive spinlocks: this "
     "is the cost of contention, not the ratio of waits. An estimate at "
     f"{thresholds.SECONDS_PER_SPIN:g} s per spin; alerts/README.md explains how to calibrate it. "

@@ -10,7 +10,6 @@ from dashboards.tables import Column, Table, labels
 BY_CACHE = "{{instance}} {{cache}}"
 BY_SPINLOCK = "{{instance}} {{spinlock}}"
 GRABS = "ase:spinlock_grabs:rate1m{$selector}"
-HOTTEST = f"topk(10, {common.SPINS} > 0)"
 OTHERS = '{$selector,class!~"data_cache|.*_descriptor"}'
 
 HEADLINES: list[Panel] = [
@@ -79,15 +78,18 @@ PANELS: list[Panel] = [
     Row("Grabs and spins: contention of few grabs is harmless"),
     TimeSeries(
         title="Grabs of the busiest spinlocks",
-        description="How often the ten spinlocks that are taken most are taken, of those that spin. Under 1,000 per "
-        "second contention does not matter, whatever the ratio.",
+        description="How often the ten spinlocks that are taken most are taken, of those that spin. Under "
+        f"{thresholds.MIN_GRABS} per second contention does not matter, whatever the ratio.",
         queries=Query(f"topk(10, {GRABS})", BY_SPINLOCK),
     ),
     TimeSeries(
-        title="Spins of the hottest spinlocks (good: few)",
-        description="Iterations of the spin loop, which cost CPU and do no work, for the ten spinlocks with "
-        "most.",
-        queries=Query(HOTTEST, BY_SPINLOCK),
+        title="Spins per transaction (good: falling)",
+        description="Iterations of the spin loop per committed transaction: the cost of contention "
+        "independent of load. Compare it before and after a change.",
+        queries=Query(
+            "sum by (instance) (ase:spinlock_spins:rate1m{$selector})"
+            " / (sum by (instance) (ase:transactions:rate1m{$selector}) > 0)"
+        ),
     ),
     Row("Other spinlocks, with the threshold of their class"),
     TimeSeries(
@@ -98,12 +100,13 @@ PANELS: list[Panel] = [
             'topk(20, ase:spinlock_contention:ratio_rate1m{$selector,class=~".*_descriptor"})',
             BY_SPINLOCK,
         ),
-        empty="No spinlock of a descriptor spins 5,000 times a second",
+        empty=f"No spinlock of a descriptor spins {thresholds.MIN_SPINS:,} times a second",
         thresholds=thresholds.DESCRIPTORS,
         overrides=[by_pattern(".*", custom__axisSoftMax=0.06)],
     ),
     TimeSeries(
         title="Other spinlocks by class (good: under 10 %)",
+        unit="percentunit",
         description="Contention (waits / grabs) of each spinlock class other than caches and descriptors. "
         "Remedies: the table below.",
         queries=Query(
@@ -138,16 +141,7 @@ PANELS: list[Panel] = [
         ),
         empty="No lockless cache is in use (they exist from 16.0 SP02)",
     ),
-    TimeSeries(
-        title="Spins per transaction (good: falling)",
-        description="Iterations of the spin loop per committed transaction: the cost of contention "
-        "independent of load. Compare it before and after a change.",
-        queries=Query(
-            "sum by (instance) (ase:spinlock_spins:rate1m{$selector})"
-            " / (sum by (instance) (ase:transactions:rate1m{$selector}) > 0)"
-        ),
-    ),
-    Row("Data caches"),
+    Row("Data caches", across=3),
     Table(
         title="The caches",
         description="Size, partitions (one spinlock each), replacement strategy and contention of each "
@@ -207,18 +201,6 @@ PANELS: list[Panel] = [
         "do: a larger wash area, or a larger cache.",
         queries=Query(f"topk(20, {rate('ase_cache_stalls_total')})", BY_CACHE),
         thresholds=[(thresholds.PARAMETERS["cache"]["stalls_per_second"], "orange")],
-    ),
-    TimeSeries(
-        title="Grabs per search (good: 1; more is relinkage)",
-        description="Spinlock grabs per search. Near 1, only searches take the spinlock. More means that "
-        "buffers are relinked in the LRU chain at each use: use relaxed LRU.",
-        queries=Query(
-            "topk(20, sum by (job, instance, cache) "
-            '(label_replace(rate(ase_spinlock_grabs_total{$selector,class="data_cache"}[$__rate_interval]),'
-            ' "cache", "$1", "spinlock", "(.*)"))'
-            f" / on (job, instance, cache) ({rate('ase_cache_searches_total')} > 0))",
-            BY_CACHE,
-        ),
     ),
     TimeSeries(
         title="Relinkage: buffers moved in the LRU chain",

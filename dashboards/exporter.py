@@ -3,25 +3,15 @@
 from dashboards import common
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, TimeSeries, by_pattern
-from dashboards.queries import Query, now, rows
+from dashboards.queries import Query, now, rate, rows
 from dashboards.tables import Table, labels
 from dashboards.thresholds import PARAMETERS
 
 LIMITS = PARAMETERS["exporter"]
 
 PANELS: list[Panel] = [
-    Stat(
-        title="Servers up",
-        description="Servers that answered the last scrape.",
-        queries=now("sum(ase_up{$selector})"),
-    ),
-    Stat(
-        title="Servers down (good: 0)",
-        description="Targets without a connection or login: the table below gives the reason.",
-        queries=now("sum(1 - ase_up{$selector})"),
-        thresholds=[(1, "red")],
-        width=5,
-    ),
+    common.SERVERS_UP,
+    common.SERVERS_DOWN,
     Stat(
         title="Slowest scrape (good: < 5 s)",
         description="Duration of the slowest scrape of the chosen servers.",
@@ -75,24 +65,16 @@ PANELS: list[Panel] = [
         description="Statements sent per second, and rows read per second in hundreds. A step in rows: a "
         "table grew.",
         queries=[
-            Query("sum(rate(ase_exporter_statements_total{$selector}[$__rate_interval]))", "statements"),
-            Query(
-                "sum(rate(ase_exporter_rows_total{$selector}[$__rate_interval])) / 100", "hundreds of rows"
-            ),
+            Query(f"sum({rate('ase_exporter_statements_total')})", "statements"),
+            Query(f"sum({rate('ase_exporter_rows_total')}) / 100", "hundreds of rows"),
         ],
     ),
     TimeSeries(
         title="Reads of its session (good: none from disk)",
         description="Buffers that the exporter's session read, from cache and from disk.",
         queries=[
-            Query(
-                "sum(rate(ase_exporter_session_logical_reads_total{$selector}[$__rate_interval]))",
-                "from cache",
-            ),
-            Query(
-                "sum(rate(ase_exporter_session_physical_reads_total{$selector}[$__rate_interval]))",
-                "from disk",
-            ),
+            Query(f"sum({rate('ase_exporter_session_logical_reads_total')})", "from cache"),
+            Query(f"sum({rate('ase_exporter_session_physical_reads_total')})", "from disk"),
         ],
     ),
     TimeSeries(
@@ -153,19 +135,7 @@ PANELS: list[Panel] = [
         width=10,
         height=9,
     ),
-    Table(
-        title="Not collected, and why (good: as expected)",
-        description="Collectors that are unavailable on a server, with the reason: a role, an option, a "
-        "version. `ase-exporter check` prints the SQL that fixes it.",
-        queries=rows("ase:collector_unavailable:info{$selector}"),
-        columns=[
-            *labels(instance="Server", collector="Collector", reason="Reason"),
-        ],
-        empty="Everything is collected",
-        width=14,
-        height=9,
-    ),
-    common.latest_changes(),
+    common.not_collected(width=14, height=9),
 ]
 
 EXPORTER = dashboard(

@@ -1,6 +1,6 @@
 """Dashboard of all servers, one row each, the worst first."""
 
-from dashboards import thresholds
+from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Stat, TimeSeries
 from dashboards.queries import Query, now, rows
@@ -12,21 +12,8 @@ NO_WEEK = "-9"
 FIRING = 'count by (job, instance) (ALERTS{alertstate="firing",severity!="none",$selector})'
 
 PANELS: list[Panel] = [
-    Stat(
-        title="Servers up",
-        description="Servers that answered the last scrape.",
-        queries=now("sum(ase_up{$selector})"),
-        minimum=0,
-    ),
-    Stat(
-        title="Servers down (good: 0)",
-        description="Targets without a connection or login. The error is in ase_exporter_target_error; "
-        "`ase-exporter check` says more.",
-        queries=now("sum(1 - ase_up{$selector})"),
-        thresholds=[(1, "red")],
-        minimum=0,
-        width=5,
-    ),
+    common.SERVERS_UP,
+    common.SERVERS_DOWN,
     Stat(
         title="Servers spinning (good: 0)",
         description=f"Servers that spend over {thresholds.percent(thresholds.SPINNING[0][0])} of their engine "

@@ -61,7 +61,7 @@ PANELS: list[Panel] = [
         overrides=_coloured((*MODES, (NOT_COLLECTED, NEUTRAL))),
         width=8,
     ),
-    Row("Huge pages: in the pool, used", across=3),
+    Row("Huge pages: in the pool, used"),
     TimeSeries(
         title="Pool and use (good: pool just above)",
         unit="short",
@@ -70,17 +70,6 @@ PANELS: list[Panel] = [
         queries=[
             Query("sum by (size) (dbhost_hugepages{$machine})", "{{size}} pool"),
             Query("sum by (size) (dbhost:hugepages_taken:pages{$machine})", "{{size}} in use"),
-        ],
-    ),
-    TimeSeries(
-        title="Free, reserved, surplus (good: little free)",
-        unit="short",
-        description="Free pages; those of them reserved for a process but not touched yet; pages above the "
-        "pool's configured size. Source: free_hugepages, resv_hugepages, surplus_hugepages.",
-        queries=[
-            Query("sum by (size) (dbhost_hugepages_free{$machine})", "{{size}} free"),
-            Query("sum by (size) (dbhost_hugepages_reserved{$machine})", "{{size}} reserved"),
-            Query("sum by (size) (dbhost_hugepages_surplus{$machine})", "{{size}} surplus"),
         ],
     ),
     TimeSeries(
@@ -102,28 +91,31 @@ PANELS: list[Panel] = [
         "tables and TLB misses. The memlock limit must cover the huge pages. Sources: /proc/PID/status, "
         "smaps, limits.",
         queries=[
-            rows("max by (instance, database, server_name) (dbhost_process_hugetlb_bytes{$machine})"),
-            rows("max by (instance, database, server_name) (dbhost_process_shmem_bytes{$machine})"),
-            rows("max by (instance, database, server_name) (dbhost_process_anonymous_bytes{$machine})"),
-            rows("max by (instance, database, server_name) (dbhost_process_page_tables_bytes{$machine})"),
-            rows("min by (instance, database, server_name) (dbhost_process_memlock_limit_bytes{$machine})"),
-            rows("max by (instance, database, server_name) (dbhost_process_anon_hugepages_bytes{$machine})"),
+            rows(f"{most} by (instance, database, server_name) (dbhost_process_{memory}_bytes{{$machine}})")
+            for most, memory in (
+                ("max", "hugetlb"),
+                ("max", "shmem"),
+                ("max", "anonymous"),
+                ("max", "anon_hugepages"),
+                ("max", "page_tables"),
+                ("min", "memlock_limit"),
+            )
         ],
         columns=[
             *labels(instance="Machine", database="Database", server_name="Server"),
-            Column(name="Value #A", title="In huge pages", unit="bytes", width=120),
-            Column(name="Value #B", title="Shared, 4 KiB", unit="bytes", width=120),
-            Column(name="Value #C", title="Private", unit="bytes", width=120),
-            Column(
-                name="Value #F",
-                title="of which THP",
-                unit="bytes",
-                thresholds=[(1, "orange")],
-                base="text",
-                width=120,
+            *(
+                Column(
+                    name=f"Value #{name}", title=title, unit="bytes", width=120, thresholds=limit, base="text"
+                )
+                for name, title, limit in (
+                    ("A", "In huge pages", ()),
+                    ("B", "Shared, 4 KiB", ()),
+                    ("C", "Private", ()),
+                    ("D", "of which THP", [(1, "orange")]),
+                    ("E", "Page tables", ()),
+                    ("F", "memlock limit", ()),
+                )
             ),
-            Column(name="Value #D", title="Page tables", unit="bytes", width=120),
-            Column(name="Value #E", title="memlock limit", unit="bytes", width=120),
         ],
         sort=["In huge pages"],
         height=5,

@@ -28,6 +28,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Engine time by mode (good: some idle, little system)",
+        unit="percentunit",
         description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System "
         "time over a third of user time points to the machine: huge pages, network.",
         queries=Query(
@@ -89,18 +90,8 @@ PANELS: list[Panel] = [
         ),
     ),
     Row("Work and waits"),
-    TimeSeries(
-        title="Transactions (good: steady)",
-        description="Committed transactions. Compare with throughput per CPU unit: fewer transactions at "
-        "night are normal, the same number for more CPU is a problem.",
-        queries=Query("ase:transactions:rate1m{$selector}"),
-    ),
-    TimeSeries(
-        title="Waiting tasks by event (good: few)",
-        description="Average number of waiting tasks by event (seconds waited per second), the ten largest, "
-        "without clients and timers. What to do: Waits and sessions.",
-        queries=common.TOP_WAITS,
-    ),
+    common.TRANSACTIONS,
+    common.WAITING,
     TimeSeries(
         title="Blocked processes (good: 0)",
         description="Processes blocked by another; right axis: longest wait. What to do: Waits and sessions.",
@@ -118,15 +109,11 @@ PANELS: list[Panel] = [
         description="Memory that the configuration requires (`total logical memory`), and its limit (`max "
         "memory`). Without headroom the next change of an option may fail.",
         unit="bytes",
-        queries=[
-            Query(
-                '2048 * sum by (instance) (ase_config_value{$selector,name="total logical memory"})',
-                "{{instance}} total logical",
-            ),
-            Query(
-                '2048 * sum by (instance) (ase_config_value{$selector,name="max memory"})', "{{instance}} max"
-            ),
-        ],
+        queries=Query(
+            "2048 * sum by (instance, name)"
+            ' (ase_config_value{$selector,name=~"total logical memory|max memory"})',
+            "{{instance}} {{name}}",
+        ),
     ),
     TimeSeries(
         title="Time since the start (good: steadily rising)",

@@ -31,6 +31,7 @@ _UNITS = {
     ":seconds": "s",
     ":seconds_rate1m": "s",
     "_ratio": "percentunit",
+    "_bytes_per_second": "Bps",
     "_per_second": "count:/s",
 }
 # One metric, whatever it is summed by.

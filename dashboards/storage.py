@@ -6,6 +6,34 @@ from dashboards.panels import Panel, Row, TimeSeries
 from dashboards.queries import Query, rows
 from dashboards.tables import Column, Table, labels
 
+# Queries of databases that need somebody, with what is wrong in the label `problem`.
+TROUBLES = (
+    'label_replace(ase_database_state{$selector,state!="online"}, "problem", "$1", "state", "(.*)")',
+    *(
+        f'label_replace(ase_database_{metric}{{$selector}} > 0, "problem", "{problem}", "", "")'
+        for metric, problem in (
+            ("log_full", "log full"),
+            ("suspended_processes", "tasks wait for log space"),
+            ("backup_failed", "last dump failed"),
+        )
+    ),
+)
+
+
+def _age(
+    title: str, description: str, metric: str, limit: float | None = None, empty: str = ""
+) -> TimeSeries:
+    """How long ago something was done in each database. limit: in seconds, from which on it is too long."""
+    return TimeSeries(
+        title=title,
+        description=description,
+        unit="s",
+        queries=Query(f"topk(10, time() - {metric}{{$selector}})", "{{instance}} {{database}}"),
+        thresholds=[(limit, "orange")] if limit else (),
+        empty=empty,
+    )
+
+
 PANELS: list[Panel] = [
     Row("I/O by purpose"),
     common.time_per_io("check the devices below, then the storage system"),
@@ -60,47 +88,32 @@ PANELS: list[Panel] = [
         thresholds=[(thresholds.PARAMETERS["space"]["forecast_data_seconds"], "orange")],
         empty="Nothing runs out within a month, or the server is not scraped for three hours yet",
     ),
-    TimeSeries(
-        title="Age of the last full dump (good: under 36 h)",
-        description="Time since the start of each database's last full dump, the ten oldest.",
-        unit="s",
-        queries=Query(
-            "topk(10, time() - ase_database_backup_timestamp_seconds{$selector})",
-            "{{instance}} {{database}}",
-        ),
-        thresholds=[(thresholds.PARAMETERS["log"]["backup_age_seconds"], "orange")],
-        empty="No database was dumped since the server was started",
+    _age(
+        "Age of the last full dump (good: under 36 h)",
+        "Time since the start of each database's last full dump, the ten oldest.",
+        "ase_database_backup_timestamp_seconds",
+        thresholds.PARAMETERS["log"]["backup_age_seconds"],
+        "No database was dumped since the server was started",
     ),
-    TimeSeries(
-        title="Age of the last log dump (good: under 4 h)",
-        description="Time since the last dump of each database's log, the ten oldest. Databases with `trunc "
-        "log on chkpt` have none.",
-        unit="s",
-        queries=Query(
-            "topk(10, time() - ase_database_log_dump_timestamp_seconds{$selector})",
-            "{{instance}} {{database}}",
-        ),
-        thresholds=[(thresholds.PARAMETERS["log"]["dump_age_seconds"], "orange")],
+    _age(
+        "Age of the last log dump (good: as planned)",
+        "Time since the last dump of each database's log, the ten oldest. Databases with `trunc log on chkpt` have "
+        "none.",
+        "ase_database_log_dump_timestamp_seconds",
         empty="No log was dumped since the server was started",
     ),
-    TimeSeries(
-        title="Age of the last checkpoint (good: minutes)",
-        description="Time since the last checkpoint of each database, the ten oldest. It bounds the time of "
-        "a recovery.",
-        unit="s",
-        queries=Query(
-            "topk(10, time() - ase_database_checkpoint_timestamp_seconds{$selector})",
-            "{{instance}} {{database}}",
-        ),
+    _age(
+        "Age of the last checkpoint (good: minutes)",
+        "Time since the last checkpoint of each database, the ten oldest. It bounds the time of a recovery.",
+        "ase_database_checkpoint_timestamp_seconds",
     ),
     Table(
-        title="Databases that are not available (good: empty)",
-        description="Databases in a state in which they cannot be used, or only in part.",
-        queries=rows('max by (instance, database, state) (ase_database_state{$selector,state!="online"})'),
-        columns=[
-            *labels(instance="Server", database="Database", state="State"),
-        ],
-        empty="All databases are available",
+        title="Databases in trouble (good: empty)",
+        description="Databases that cannot be used, or only in part; whose log is full or keeps tasks waiting; whose "
+        "last dump failed.",
+        queries=rows(f"max by (instance, database, problem) ({' or '.join(TROUBLES)})"),
+        columns=labels(instance="Server", database="Database", problem="Problem"),
+        empty="All databases can be used, no log is full, no dump failed",
         width=0,
         height=9,
     ),
@@ -109,12 +122,13 @@ PANELS: list[Panel] = [
         description="Licences in use, with their state, and when they and their grace periods end.",
         queries=[
             rows("max by (instance, licence, edition, status) (ase_licence_info{$selector})"),
-            rows("max by (instance, licence, edition) (ase_licence_quantity{$selector})"),
-            rows(
-                "max by (instance, licence, edition) (ase_licence_expiry_timestamp_seconds{$selector}) * 1000"
-            ),
-            rows(
-                "max by (instance, licence, edition) (ase_licence_grace_timestamp_seconds{$selector}) * 1000"
+            *(
+                rows(f"max by (instance, licence, edition) ({metric})")
+                for metric in (
+                    "ase_licence_quantity{$selector}",
+                    "ase_licence_expiry_timestamp_seconds{$selector} * 1000",
+                    "ase_licence_grace_timestamp_seconds{$selector} * 1000",
+                )
             ),
         ],
         columns=[
@@ -123,25 +137,6 @@ PANELS: list[Panel] = [
             Column(name="Value #C", title="Ends", unit="dateTimeAsIso"),
             Column(name="Value #D", title="Grace ends", unit="dateTimeAsIso"),
         ],
-    ),
-    Table(
-        title="Databases (good: no full log, no failed dump)",
-        description="State of each database.",
-        queries=[
-            rows("max by (instance, database) (ase_database_log_full{$selector})"),
-            rows("max by (instance, database) (ase_database_suspended_processes{$selector})"),
-            rows("max by (instance, database) (ase_database_backup_failed{$selector})"),
-        ],
-        columns=[
-            *labels(instance="Server", database="Database"),
-            Column(name="Value #A", title="Log full", names={"0": ("no", "green"), "1": ("yes", "red")}),
-            Column(name="Value #B", title="Suspended tasks", thresholds=[(1, "red")]),
-            Column(
-                name="Value #C", title="Last dump failed", names={"0": ("no", "green"), "1": ("yes", "red")}
-            ),
-        ],
-        sort=["Log full"],
-        height=9,
     ),
     Row("Replication: does it keep up with the log?", across=3),
     TimeSeries(

@@ -66,37 +66,24 @@ PANELS: list[Panel] = [
         ),
         stacked=True,
     ),
-    Row("Waits"),
-    TimeSeries(
-        title="Waiting tasks by event, the ten largest (good: few)",
-        description="Average number of waiting tasks by event (seconds waited per second), without clients "
-        "and timers.",
-        queries=common.TOP_WAITS,
-    ),
+    Row("Waits", across=3),
+    common.WAITING,
     TimeSeries(
         title="Waiting tasks by event class (good: few)",
-        description="Average number of waiting tasks by event class, without clients and timers. Waits for "
-        "scheduling: too few engines, or engines that spin.",
+        description="The same by event class. Waits for scheduling: too few engines, or engines that spin.",
         queries=Query(
             f"topk(20, sum by (job, instance, class) ({common.WAITS}))",
             "{{instance}} {{class}}",
         ),
     ),
     TimeSeries(
-        title="Tasks by operation: execute, compile, sort, device wait",
-        description="Average number of tasks by operation (seconds per second). Much compilation: use the "
-        "statement cache and literal parametrization.",
+        title="Tasks by operation (good: mostly execute)",
+        description="Average number of tasks that execute, compile, sort or wait for a device (seconds per second). "
+        "Much compilation: use the statement cache and literal parametrization.",
         queries=Query(
             "topk(20, rate(ase_operation_seconds_total{$selector}[$__rate_interval]))",
             "{{instance}} {{operation}}",
         ),
-        stacked=True,
-    ),
-    TimeSeries(
-        title="Processes by state (good: few in lock sleep)",
-        description="Processes by state. Runnable processes wait for an engine, those in lock sleep for each "
-        "other.",
-        queries=Query("sum by (state) (ase_processes{$selector})", "{{state}}"),
         stacked=True,
     ),
     Row("Locks"),
@@ -129,12 +116,6 @@ PANELS: list[Panel] = [
         ),
         thresholds=[(PARAMETERS["locks"]["used"], "orange")],
         maximum=1,
-    ),
-    TimeSeries(
-        title="Longest lock wait by database (good: short)",
-        description="The longest current wait for a lock in each database.",
-        queries=Query("topk(10, ase_lock_longest_wait_seconds{$selector})", "{{instance}} {{database}}"),
-        empty="No task waits for a lock",
     ),
     TimeSeries(
         title="Oldest transaction by database (good: short)",

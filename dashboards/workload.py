@@ -13,14 +13,7 @@ PANELS: list[Panel] = [
         queries=Query(f"sum by (operation) ({rate('ase_statements_total')})", "{{operation}}"),
         stacked=True,
     ),
-    TimeSeries(
-        title="Transactions and rollbacks (good: few rollbacks)",
-        description="Transactions committed and rolled back.",
-        queries=[
-            Query("ase:transactions:rate1m{$selector}", "{{instance}} committed"),
-            Query(rate("ase_rollbacks_total"), "{{instance}} rolled back"),
-        ],
-    ),
+    common.TRANSACTIONS,
     TimeSeries(
         title="Pages read without an index (good: few)",
         description="Pages read by table scans as a share of all pages read. A rise: a plan lost its index.",

@@ -89,6 +89,22 @@ def test_every_panel_explains_itself(dashboard: Json) -> None:
             )
 
 
+# Of what a title calls good, in the unit of the graph.
+SCALE = {"": 1, "%": 0.01, "ms": 0.001, "s": 1, "h": 3600, "GiB": 2**30}
+
+
+@every_dashboard
+def test_a_title_calls_good_what_is_under_the_threshold_and_shares_are_percentages(dashboard: Json) -> None:
+    for panel in panels(dashboard, "timeseries", "stat"):
+        defaults = panel["fieldConfig"]["defaults"]
+        if panel["description"].startswith("Share of"):
+            assert defaults["unit"] == "percentunit", panel["title"]
+        said = re.search(r"\(good: (?:under|<) ([\d.]+) ?(%|ms|s|h|GiB|)(?=[ )])", panel["title"])
+        if said and (limits := defaults["thresholds"]["steps"][1:]):
+            assert limits[0]["value"] == pytest.approx(float(said[1]) * SCALE[said[2]]), panel["title"]
+            assert said[2] != "%" or defaults["unit"] == "percentunit", panel["title"]
+
+
 def test_the_fleet_is_sorted_worst_first() -> None:
     (fleet,) = (dashboard for dashboard in write.DASHBOARDS if dashboard["uid"] == "ase-fleet")
     (table,) = panels(fleet, "table")

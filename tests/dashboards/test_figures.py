@@ -1,6 +1,7 @@
 """Single figures: their text and colour agree with those beside them, and none is shown without data."""
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from dashboards import write
 from dashboards.panels import NEUTRAL
 from dashboards.queries import Json
 from tests.dashboards.variables import substituted
+
+from ase_exporter.catalogue.wait_parts import IDLE, wait_parts
 
 ANY = dict.fromkeys(("job", "instance", "host_job", "host"), ".+")
 
@@ -21,7 +24,7 @@ def panel(uid: str, title: str) -> Json:
 
 
 def holds(
-    tmp_path: Path, expr: str | list[str], series: dict[str, float], expected: list[dict[str, Any]]
+    tmp_path: Path, expr: str | list[str], series: Mapping[str, float | str], expected: list[dict[str, Any]]
 ) -> None:
     """Assert that each expression gives these samples where these series have these values."""
     expressions = [expr] if isinstance(expr, str) else expr
@@ -70,6 +73,24 @@ def test_the_state_is_the_word_that_weighs_most_in_the_colour_of_its_weight(
     steps = state["fieldConfig"]["defaults"]["thresholds"]["steps"]
     reached = [step for step in steps if step["value"] is None or ranks[word] >= step["value"]]
     assert reached[-1]["color"] == colour
+
+
+def test_graphs_of_waits_show_the_events_of_the_time_account_whatever_their_class(tmp_path: Path) -> None:
+    idle_class, busy_class = wait_parts().classes_of(IDLE)[-1], "waiting to take a lock"
+    # The part of an event counts, so its class says the contrary; that of an unknown event is the one of its class.
+    events = {
+        str(event): (busy_class, False) if part == IDLE else (idle_class, True)
+        for event, part in wait_parts().events.items()
+    } | {"9998": (idle_class, False), "9999": (busy_class, True)}
+    series = {
+        f'ase_wait_seconds_total{{instance="a",job="ase",event_id="{number}",class="{said}"}}': counts
+        for number, (said, counts) in events.items()
+    }
+    expr = panel("ase-server", "Waiting tasks by event")["targets"][0]["expr"]
+    # All of them, not the ten largest.
+    expr = substituted(expr, {"__rate_interval": "1m"}).removeprefix("topk(10, ").removesuffix(")")
+    shown = [{"labels": name.partition("total")[2], "value": 1} for name, counts in series.items() if counts]
+    holds(tmp_path, expr, dict.fromkeys(series, "0+15"), shown)
 
 
 FIGURES = [

@@ -38,11 +38,12 @@ class WaitParts:
         return [wait_class for wait_class, each in self.classes.items() if each == part]
 
     def of_account(self) -> tuple[str, str]:
-        """Label matchers of the waits that are part of the account: by class, and by event where that overrides it."""
+        """Matchers of the waits that are part of the account: by class, or by event where that overrides the class."""
         idle = "|".join(map(str, self.events_of(IDLE)))
         others = "|".join(str(event) for event, part in self.events.items() if part != IDLE)
         classes = "|".join(self.classes_of(IDLE))
-        return f"event_id!~{promql(idle)}, class!~{promql(classes)}", f"event_id=~{promql(others)}"
+        overridden = f"event_id=~{promql(others)}, class=~{promql(classes)}"
+        return f"event_id!~{promql(idle)}, class!~{promql(classes)}", overridden
 
 
 @cache
