@@ -13,40 +13,13 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from tests.exporter.clocks import BERLIN, timezone
 
-from ase_exporter.changes.filters import parse_filter
-from ase_exporter.compare.windows import parse_span
 from ase_exporter.config import Config
 from ase_exporter.config.fields import Seconds
-from ase_exporter.config.times import parse_duration, parse_moment
+from ase_exporter.config.times import moment_option, parse_duration, parse_moment
 from ase_exporter.config.yaml_files import parse
 from ase_exporter.errors import UserError
 
 NOW = 1_777_900_000.0
-
-
-def changes_since(text: str) -> float | None:
-    return parse_filter({"since": text}, limit=1, now=NOW).since
-
-
-def compare_start(text: str) -> float:
-    return parse_span("before", f"{text}..2027-01-01", NOW).start
-
-
-@pytest.mark.parametrize("since", [changes_since, compare_start])
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2026-05-04T10:30", datetime(2026, 5, 4, 8, 30, tzinfo=UTC).timestamp()),
-        ("2h", NOW - 7200),
-        ("now-2h", NOW - 7200),
-        ("1777890000", 1_777_890_000.0),
-    ],
-)
-def test_changes_and_compare_read_the_same_moment(
-    since: Callable[[str], float | None], text: str, expected: float
-) -> None:
-    with timezone(BERLIN):
-        assert since(text) == expected
 
 
 # As POSIX has them, so that no time zone database is needed: rules of the years since 2007.
@@ -123,10 +96,9 @@ def test_a_date_is_the_first_moment_of_that_local_day(zone: str, at: int) -> Non
 )
 def test_a_local_time_at_a_change_of_daylight_saving_needs_an_offset(text: str, problem: str) -> None:
     with timezone(BERLIN):
-        for since in (changes_since, compare_start):
-            with pytest.raises(UserError) as error:
-                since(text)
-            assert problem in str(error.value) and repr(text) in str(error.value)
+        with pytest.raises(UserError) as error:
+            moment_option("--since", text, NOW)
+        assert problem in str(error.value) and repr(text) in str(error.value)
     first, second = (parse_moment(f"2026-10-25T02:30{offset}", NOW) for offset in ("+02:00", "+01:00"))
     assert second - first == 3600
 
