@@ -55,8 +55,3 @@ def test_timestamps_and_the_time_of_events_need_dates() -> None:
         ("StartDate", "a date", ("ase_start_timestamp_seconds",)),
         ("Time", "a date", ()),
     ]
-
-
-def test_collectors_that_are_off_are_not_compared() -> None:
-    tables = facts(monNetworkIO={"PacketsSent": "varchar"})
-    assert type_mismatches(CATALOGUE, tables, {"network": False}) == []

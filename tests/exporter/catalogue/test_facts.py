@@ -60,10 +60,6 @@ def test_versions_are_read_from_banners(text: str, numbers: tuple[int, ...], sho
     assert (version.numbers, str(version), version.cluster) == (numbers, shown, False)
 
 
-def test_cluster_edition_is_told_by_its_banner() -> None:
-    assert parse_version("Adaptive Server Enterprise/15.7/EBF 21708 Cluster Edition SP138 /P").cluster
-
-
 def test_temporary_databases_are_those_that_the_server_marks_and_kept_while_it_does_not_say() -> None:
     rows = [(2, "tempdb", 0), (4, "saptempdb ", 256), (5, "tempdb_archive", None), (6, "work", 256 + 8192)]
     facts = read_facts(server(sysdatabases=rows))

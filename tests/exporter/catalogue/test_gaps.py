@@ -41,23 +41,6 @@ def run_script(query: Callable[[str], Any], name: str, **replaced: str) -> None:
             query(batch)
 
 
-def test_there_are_no_gaps_if_everything_is_enabled(server: Simulated) -> None:
-    assert gaps_of(server, "monitor") == {}
-
-
-def test_without_mon_role_the_grant_is_named_and_the_rest_still_read(server: Simulated) -> None:
-    gap = gaps_of(server, "nobody")["the login lacks the role mon_role"]
-    assert gap.remedies == ("grant role mon_role to nobody",)
-    assert "ase_spinlock_grabs_total" in gap.metrics
-    with server.login("nobody") as query:
-        planned = plan(CATALOGUE, read_facts(query))
-        readable = {collector.name for collector in planned if collector.available}
-        assert {"server", "configuration", "processes", "run_queues"} <= readable
-        for collector in planned:
-            if collector.name in ("server", "configuration", "processes"):
-                assert query(collector.statement)
-
-
 @pytest.mark.parametrize(
     ("option", "metric", "kept"),
     [

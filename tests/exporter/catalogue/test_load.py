@@ -56,14 +56,6 @@ def test_the_strict_loader_reads_the_built_in_files_alike(path: Path) -> None:
     assert yaml_files.load_shipped(path, form) == yaml_files.load(path, form)
 
 
-def test_custom_metrics_are_added_to_the_built_in_ones(tmp_path: Path) -> None:
-    (tmp_path / "jobs.yaml").write_text(GOOD)
-    catalogue, problems = load_catalogue([tmp_path])
-    assert problems == []
-    assert catalogue.topics["jobs"] == "jobs"
-    assert "spinlocks" in catalogue.collectors
-
-
 @pytest.mark.parametrize(
     ("text", "line", "expected"),
     [

@@ -1,7 +1,6 @@
 """Messages of the error log are known by their text, in any case, and by number and names in any language."""
 
 import pytest
-from tests.paths import SHARED
 
 from ase_exporter.catalogue.labels import log_problem, log_problems
 
@@ -91,18 +90,3 @@ def test_every_line_of_the_file_has_a_problem_and_a_class() -> None:
     classes = {(each["problem"], each["who"]) for each in log_problems()}
     assert len(classes) == len({problem for problem, _ in classes})
     assert all(each["pattern"] or each["number"] for each in log_problems())
-
-
-@pytest.mark.shared
-def test_lines_of_others() -> None:
-    lines = (SHARED / "judges" / "field" / "10-errorlog-lines.txt").read_text().splitlines()
-    found = {
-        source: log_problem(1105 if "1105" in source or "tempdb" in source else 0, text, TEMPORARY)
-        for source, _, text in (line.partition("|") for line in lines)
-    }
-    assert found["petersap.nl wiki"] == "infected"
-    assert found["manual 16"] == "time_slice"
-    assert found["suspect2"] == found["suspect3"] == "recovery_failed"
-    assert found["checkmk saptempdb"] == found["user tempdb"] == "tempdb_full"
-    assert found["french 1105"] == "log_full"
-    assert found["zh threshold"] == "threshold_procedure"

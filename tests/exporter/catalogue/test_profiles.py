@@ -87,18 +87,3 @@ def test_default_scrape_of_the_memscale_server_is_small(simulated: Callable[...,
     for family in made:
         if family.name not in ("ase_info",):
             assert "(" in family.help, f"{family.name} does not name its source"
-
-
-def test_resources_are_read_by_a_login_that_may_ask_for_them(simulated: Callable[..., Simulated]) -> None:
-    with simulated("16.0 SP04", "quiet-oltp").login("sa") as query:
-        wanted = plan(CATALOGUE, read_facts(query))
-        assert "resource_usage" not in {collector.name for collector in wanted}
-        (resources,) = [
-            collector
-            for collector in plan(CATALOGUE, read_facts(query), EVERYTHING)
-            if collector.name == "resource_usage"
-        ]
-        made = resources.families(query(resources.statement), CounterStore(), 0.0)
-    used = next(family for family in made if family.name == "ase_resource_used")
-    by_resource = dict(used.samples)
-    assert by_resource["number of user connections",] == pytest.approx(1, abs=1000)

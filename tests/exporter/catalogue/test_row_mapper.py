@@ -19,7 +19,6 @@ from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.counters import DIP_LASTS, CounterStore
-from ase_exporter.metrics.epochs import EpochReading
 
 COLLECTOR = TypeAdapter(Collector)
 SMP = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
@@ -151,14 +150,6 @@ def test_a_sum_that_has_dipped_counts_on_when_its_rows_are_back_or_have_been_gon
     assert total(300) == 50
     read.now += DIP_LASTS + 1
     assert [total(waits) for waits in (310, 320)] == [50, 60]
-
-
-def test_sums_made_by_the_server_start_again_with_it() -> None:
-    read = Reading("Name varchar, Waits bigint", grouped=True, labels={"spinlock": "Name"})
-    read.counters.observe({None: EpochReading(0.0, 0.0, 0.0)}, 0.0)
-    read(("c", 1000))
-    read.counters.observe({None: EpochReading(5.0, 0.0, 15.0)}, 15.0)
-    assert read(("c", 700)) == {"ase_x_waits_total": {("c",): 700}}
 
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf"), 1e300, Decimal("1e30")])
