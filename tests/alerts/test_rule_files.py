@@ -1,6 +1,8 @@
 """The rule files are up to date, and settings that would make rules that never work are refused."""
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from alerts import write
@@ -9,7 +11,7 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import rule_files, with_hysteresis
 from ase_exporter.rules.limits import own
-from ase_exporter.rules.parameters import DEFINITIONS, DefinitionError, changed, parameters, ratios
+from ase_exporter.rules.parameters import DEFINITIONS, DefinitionError, parameters, ratios
 
 DIAGNOSIS = REPOSITORY / "exporter" / "ase_exporter" / "diagnosis"
 
@@ -38,11 +40,10 @@ def test_every_ratio_is_a_parameter() -> None:
     assert parameters().keys() >= ratios()
 
 
-def test_settings_take_percentages() -> None:
-    assert changed(["data_cache=15%", "space.warning=0.8"]) == {
-        "spinlock.cache_warning": "0.15",
-        "space.warning": "0.8",
-    }
+def thresholds(tmp_path: Path, setting: str) -> Mapping[str, str]:
+    """What a file of thresholds says that has this one, NAME=VALUE."""
+    (tmp_path / "thresholds.yaml").write_text(setting.replace("=", ": ", 1))
+    return own(tmp_path / "thresholds.yaml").values
 
 
 def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
@@ -62,23 +63,23 @@ def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        "spinlock.critical=1",
+        "spinlock.critical=15%",
         "spinlock.warning_for=90s",
         "spinlock.critical_for=1h30m",
         "log.backup_exempt=tempdb.*|model",
         "device.latency_seconds=2.5",
     ],
 )
-def test_settings_of_the_right_kind_are_taken(setting: str) -> None:
+def test_settings_of_the_right_kind_are_taken(tmp_path: Path, setting: str) -> None:
     name, _, text = setting.partition("=")
-    assert changed([setting]) == {name: text}
+    assert thresholds(tmp_path, setting) == {name: text.replace("15%", "0.15")}
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
         ("spinlock.warning_for=lots", "spinlock.warning_for: 'lots': expected a duration such as 5m"),
-        ("spinlock.warning_for=10", "spinlock.warning_for: '10': expected a duration such as 5m"),
+        ("spinlock.warning_for=10", "spinlock.warning_for: 10: expected a duration such as 5m"),
         ("spinlock.warning_for=-1m", "spinlock.warning_for: '-1m': expected a duration such as 5m"),
         ("spinlock.critical=10", "spinlock.critical: 10: expected a ratio from 0 to 1"),
         ("spinlock.critical=-1", "spinlock.critical: -1: expected a ratio from 0 to 1"),
@@ -90,11 +91,14 @@ def test_settings_of_the_right_kind_are_taken(setting: str) -> None:
         ("device.latency_seconds=nan", "device.latency_seconds: nan: expected a number, 0 or more"),
         ("device.latency_seconds=3s", "device.latency_seconds: '3s': expected a number, 0 or more"),
         ('log.backup_exempt=a"b', "expected text without spaces or quotes"),
+        ("data_cash=0.1", "data_cash: expected data_cache"),
+        ("down_for=10", "down_for: expected one of server.down_for, exporter.down_for"),
+        ("spinlock.seconds_per_spin=2e-8", "the exporter calculates with it, too: change it in"),
     ],
 )
-def test_other_settings_are_named_in_one_line(setting: str, message: str) -> None:
+def test_other_settings_are_named_in_one_line(tmp_path: Path, setting: str, message: str) -> None:
     with pytest.raises(DefinitionError, match=re.escape(message)) as raised:
-        own(None, [setting])
+        thresholds(tmp_path, setting)
     assert "\n" not in str(raised.value)
 
 

@@ -24,7 +24,6 @@ from ase_exporter.rules.parameters import (
     PLACEHOLDER,
     DefinitionError,
     beside,
-    changed,
     check_order,
     checked_value,
     full_name,
@@ -130,12 +129,11 @@ def limitable() -> Mapping[str, Sequence[str]]:
     return found
 
 
-def own(path: Path | None, settings: Iterable[str]) -> Thresholds:
-    """What a file says, and settings NAME=VALUE, which come after it. Raises UserError."""
+def own(path: Path | None) -> Thresholds:
+    """What a file says, if there is one. Raises UserError."""
     read = _read(path) if path else Thresholds()
-    values = {**read.values, **changed(settings)}
-    _check_orders(values, read.limits, str(path or "--set"))
-    return Thresholds(values, read.limits)
+    _check_orders(read.values, read.limits, str(path))
+    return read
 
 
 def _check_orders(values: Mapping[str, str], limits: Sequence[Limit], where: str) -> None:
