@@ -79,6 +79,7 @@ def world(directory: Path) -> Iterator[World]:
     furnish(directory)
     environment = os.environ | {
         "PATH": f"{directory / 'bin'}{os.pathsep}{TOOLS}{os.pathsep}{os.environ['PATH']}",
+        "FREETDSCONF": str(directory / "freetds.conf"),
         "HOME": str(directory),
         # Dozens of commands start here: the first one compiles for all.
         "PYTHONDONTWRITEBYTECODE": "",
@@ -97,9 +98,12 @@ def world(directory: Path) -> Iterator[World]:
         environment["ASE_SIMULATOR_LOGIN"] = f"sa: monitor:{PASSWORD}"
         simulator = start("ase-simulator", "--port=0", "--scenario=quiet-oltp", "--speed=60")
         environment["ASE_PORT"] = str(simulator)
-        (directory / ".interfaces").write_text(
-            "".join(f"{name}\n\tquery tcp ether 127.0.0.1 {simulator}\n" for name in SERVERS)
-        )
+        # What isql, FreeTDS's, reads, and what the exporter does.
+        for file, entry in {
+            "freetds.conf": "[{}]\nhost = 127.0.0.1\nport = {}\ntds version = 5.0\n",
+            ".interfaces": "{}\n\tquery tcp ether 127.0.0.1 {}\n",
+        }.items():
+            (directory / file).write_text("".join(entry.format(name, simulator) for name in SERVERS))
         (directory / "served.yaml").write_text(configuration(simulator, directory))
         exporter = start(
             "ase-exporter serve",
