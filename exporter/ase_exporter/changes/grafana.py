@@ -6,8 +6,6 @@ The API has no idempotency key. So each annotation has a tag of its own, by whic
 import asyncio
 import logging
 import random
-from collections import Counter
-from operator import attrgetter
 from typing import Any
 
 import httpx2
@@ -25,7 +23,7 @@ log = logging.getLogger(__name__)
 PATH = "/api/annotations"
 # Bytes. One annotation is much less.
 MAX_ANSWER = 4 << 20
-# Annotations that wait; beyond, the oldest of the target that has most are dropped, and counted.
+# Annotations that wait; beyond, those that have waited longest are dropped, and counted.
 QUEUE_LIMIT = 1000
 FIRST_BACKOFF = 0.5
 # Of the status codes from 400 to 499, those after which the same request may succeed: a token can be repaired.
@@ -64,9 +62,7 @@ class Poster:
         self._waiting[change.id] = change
         self._arrival.set()
         if len(self._waiting) > QUEUE_LIMIT:
-            [(most, _)] = Counter(each.target for each in self._waiting.values()).most_common(1)
-            of_it = (each for each in self._waiting.values() if each.target == most)
-            del self._waiting[min(of_it, key=attrgetter("at")).id]
+            del self._waiting[next(iter(self._waiting))]
             self.lost += 1
 
     async def run(self) -> None:
