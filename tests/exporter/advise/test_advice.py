@@ -231,13 +231,6 @@ def test_what_must_not_be_bound_is_never_bound(table: CachedObject) -> None:
     ]
 
 
-def test_names_are_quoted_and_tables_of_unknown_owners_counted() -> None:
-    step = binding_step(cached("claims-eu", "o'hara", 5000), cached("claims", "claim", 5000, owner=""))
-    assert step is not None and "1 table left out: its owner is not known" in step.warnings
-    bind = "exec sp_bindcache 'key tables cache', 'claims-eu', 'o''hara'"
-    assert step.statements[1:3] == ("use [claims-eu]", bind)
-
-
 def test_no_name_changes_what_a_statement_says() -> None:
     shapes = set()
     for name in ["a-b", *(each for each in map(one_line, hostile_names()) if is_writable(each))]:

@@ -7,7 +7,6 @@ import pytest
 from tests.exporter.clocks import StandingClock
 
 from ase_exporter.ase.call_record import SIZE, CallRecord
-from ase_exporter.ase.timing import TIMING
 
 
 class Exporter:
@@ -36,16 +35,6 @@ def die_in_a_call(record: CallRecord, *targets: str) -> None:
         record.mark(in_call=True)
 
 
-def test_a_call_that_has_returned_is_no_suspect(exporter: Exporter) -> None:
-    record = exporter.process()
-    record.enter_thread("ONE")
-    with record.calling():
-        pass
-    die_in_a_call(record, "TWO")
-    after = exporter.process()
-    assert (after.suspects, after.paused) == (["TWO"], [])
-
-
 def test_a_target_is_paused_after_two_deaths_in_a_row_for_longer_each_time(exporter: Exporter) -> None:
     pauses = []
     for _ in range(7):
@@ -56,15 +45,6 @@ def test_a_target_is_paused_after_two_deaths_in_a_row_for_longer_each_time(expor
     assert pauses == ["", "", "60 s", "120 s", "240 s", "300 s", "300 s"]
     assert said.startswith("its scrapes ended the exporter 6 times in a row; tried again in")
     assert exporter.process().pause("OTHER") == ""
-
-
-def test_a_pause_ends(exporter: Exporter) -> None:
-    for _ in range(2):
-        die_in_a_call(exporter.process(), "BAD")
-    record = exporter.process()
-    assert record.paused == ["BAD"]
-    exporter.clock.ahead += TIMING.crash_pause
-    assert record.paused == []
 
 
 def test_a_scrape_that_ends_clears_the_count(exporter: Exporter) -> None:

@@ -128,17 +128,6 @@ def test_a_connection_that_breaks_within_a_result_is_lost(server: Running, fault
     connection.close()
 
 
-def test_an_error_of_the_server_costs_only_the_statement(server: Running, backend: ScriptedBackend) -> None:
-    connection = connect(server)
-    fetch(connection, 30)
-    backend.answers[QUERY] = backend.answers["error"]
-    error = failure(lambda: fetch(connection, 30), 30)
-    assert (error.kind, error.number, error.usable) == ("query_failed", 208, True)
-    assert str(error) == str(failure(lambda: connection.query("error", time.monotonic() + 30), 30))
-    assert len(connection.query("numbers 2", time.monotonic() + 30)) == 2
-    connection.close()
-
-
 def test_a_million_rows_are_not_read_to_the_end(server: Running, backend: ScriptedBackend) -> None:
     connection = connect(server)
     fetch(connection, 30)
@@ -202,20 +191,6 @@ def test_the_longest_passwords_arrive_whole(server: Running, backend: ScriptedBa
         backend.password = "x" * length
         endpoint = Endpoint("127.0.0.1", server.port, encrypt_password=encrypted)
         Connection.open(endpoint, USER, backend.password, deadline=time.monotonic() + 30).close()
-
-
-def test_many_connections_to_one_server_find_their_own_sockets(server: Running) -> None:
-    connections: list[Connection] = []
-    threads = [
-        threading.Thread(target=lambda: connections.append(connect(server, seconds=60))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({connection._socket for connection in connections}) == 8
-    for connection in connections:
-        connection.close()
 
 
 def several_addresses(monkeypatch: pytest.MonkeyPatch, port: int, *hosts: str) -> Endpoint:

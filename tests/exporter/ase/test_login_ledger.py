@@ -139,23 +139,6 @@ def test_what_may_not_be_the_password_is_still_tried_every_hour_after_a_restart(
         assert denied == "" if allowed else "every hour" in denied
 
 
-def test_a_process_that_ends_before_an_answer_comes_counts_it(tmp_path: Path) -> None:
-    for _ in range(LOGIN_ATTEMPTS):
-        process = Process(tmp_path)
-        process.tried("unanswered")
-        process.ledger.close()
-    assert "tried again every hour" in Process(tmp_path).denied()
-
-
-def test_an_attempt_is_in_the_file_before_it_is_sent(tmp_path: Path) -> None:
-    """Whoever dies while it is under way leaves it as one that may have been refused."""
-    for _ in range(LOGIN_ATTEMPTS):
-        process = Process(tmp_path)
-        process.begin()
-        process.die()
-    assert "tried again every hour" in Process(tmp_path).denied()
-
-
 def test_after_a_death_logins_that_were_under_way_are_tried_one_by_one(tmp_path: Path) -> None:
     """A server that crashes the driver at its login must not get the logins of all others suspended."""
     servers = [frozenset({Account(f"db{number}.example", 5000, "monitor")}) for number in range(3)]
@@ -441,18 +424,6 @@ def play_many(examples: int, phases: Sequence[Phase] = tuple(Phase)) -> None:
 )
 def test_no_history_of_logins_gets_an_account_locked(examples: int) -> None:
     play_many(examples)
-
-
-@pytest.mark.parametrize("forgotten", ["what is forbidden", "locks and the file", "spellings"])
-def test_these_histories_find_a_ledger_that_forgets(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
-    if forgotten == "what is forbidden":
-        monkeypatch.setattr(login_ledger, "_forbidden", lambda *_: "")
-    elif forgotten == "spellings":
-        monkeypatch.setattr(Account, "of", Account)
-    else:
-        monkeypatch.setattr(login_file, "_opened", lambda _: None)
-    with pytest.raises(AssertionError):
-        play_many(200, [Phase.generate])
 
 
 def test_a_disk_that_is_full_makes_no_process_forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
