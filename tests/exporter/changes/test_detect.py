@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from ase_exporter.changes.change import KINDS, Change, from_differences
 from ase_exporter.changes.detect import SOURCES, ConfigWatcher, Query, volatile
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, Part, compare, decode
-from ase_exporter.clock import Clock
 
 
 def snapshot(query: Query, watch: ConfigWatcher | None = None) -> dict[str, Part]:
@@ -76,21 +74,6 @@ def test_states_of_a_database_are_not_its_options() -> None:
     ]
 
 
-def test_versions_before_15_7_are_read_from_the_monitoring_tables() -> None:
-    answers: dict[str, object] = {
-        "RelaxedReplacement": [("default data cache", 0, 4)],
-        "AllocatedKB from": [("default data cache", 2048, 8192), ("default data cache", 16384, 4096)],
-        "monEngine": [(0, "online")],
-    }
-    parts = snapshot(scripted(answers))
-    assert parts["cache"].objects["default data cache"].keys() == {
-        "replacement",
-        "partitions",
-        "16K pool size",
-    } | ({"2K pool size"})
-    assert parts["engine"].objects.keys() == {"engine 0"}
-
-
 def test_a_snapshot_that_costs_the_connection_leaves_no_state() -> None:
     healthy: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
     watch = ConfigWatcher(60)
@@ -98,18 +81,6 @@ def test_a_snapshot_that_costs_the_connection_leaves_no_state() -> None:
     with pytest.raises(DatabaseError):
         watch.take_snapshot(scripted({**healthy, "@@version": DatabaseError("lost", "gone")}))
     assert watch.take_snapshot(scripted(healthy)).encoded_parts == first.encoded_parts
-
-
-def test_a_snapshot_is_taken_early_enough_for_the_next_scrape_to_show_it() -> None:
-    now = [0.0]
-    watch = ConfigWatcher(60, clock=Clock(monotonic=lambda: now[0]))
-    taken = []
-    for second in range(0, 181, 15):
-        now[0] = float(second)
-        if watch.due():
-            watch.take_snapshot(scripted({}))
-            taken.append(second)
-    assert taken == [0, 45, 90, 135, 180]
 
 
 def changes(*events: Event) -> list[Change]:
@@ -130,23 +101,6 @@ def test_an_event_counts_once_however_its_time_compares_with_the_last_snapshot()
     again = Event(941.0, "set switch", "8399", "", "off", "on", "jane", seen_before=True)
     assert len(changes(late)) == 1
     assert changes(again) == []
-
-
-def test_a_snapshot_knows_which_events_the_previous_one_had() -> None:
-    first = ("set switch", "8399", "", "off", "on", "jane", datetime(2026, 5, 4, 10, 30), 1500)
-    second = ("set switch", "8399", "", "on", "off", "jane", datetime(2026, 5, 4, 10, 30), 1500)
-    answers: dict[str, object] = {"ch_events": [first]}
-    watch = ConfigWatcher(60)
-    assert [event.seen_before for event in watch.take_snapshot(scripted(answers)).events] == [None]
-    answers["ch_events"] = [first, second]
-    assert [event.seen_before for event in watch.take_snapshot(scripted(answers)).events] == [True, False]
-
-
-def test_boot_times_are_read_as_the_server_writes_them() -> None:
-    answers: dict[str, object] = {"@@boottime": [(datetime(2026, 5, 4, 10, 30, 0, 123000), 60)]}
-    found = ConfigWatcher(60).take_snapshot(scripted(answers))
-    assert decode(found.encoded_parts)["restart"].objects["server"][""].value == "2026-05-04 10:30:00"
-    assert found.moments["restart"] == pytest.approx(found.at - 60)
 
 
 def test_every_kind_that_is_detected_or_documented_can_be_asked_for() -> None:

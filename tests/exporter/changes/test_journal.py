@@ -13,7 +13,7 @@ from tests.programs import eventually_here
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.journal import MAX_OF_KIND, MAX_RECENT, Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
-from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Setting, encode
+from ase_exporter.changes.snapshot import ConfigSnapshot, Part, Setting, encode
 from ase_exporter.changes.store import ChangeFilter, Store, StoreError
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.metrics.exposition import render_text
@@ -90,16 +90,6 @@ async def test_an_unchanged_snapshot_moves_not_before(tmp_path: Path) -> None:
         again.on_snapshot("PROD", snapshot_of({"a": "2"}))
         await eventually_here("the change", lambda: len(again.recent("PROD")) == 1)
         assert again.recent("PROD")[0].not_before == confirmed
-
-
-async def test_a_trace_flag_is_seen_though_nothing_else_has_changed(tmp_path: Path) -> None:
-    async with started(tmp_path) as journal:
-        journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
-        await settled(journal)
-        event = Event(time.time(), "dbcc traceon", "8399", "", "", "on", "jane", seen_before=False)
-        journal.on_snapshot("PROD", replace(snapshot_of({"a": "1"}), events=(event,)))
-        await eventually_here("the change", lambda: len(journal.recent("PROD")) == 1)
-        assert (journal.recent("PROD")[0].kind, journal.recent("PROD")[0].name) == ("trace_flag", "8399")
 
 
 async def test_an_annotation_without_a_target_is_shown_for_every_target() -> None:

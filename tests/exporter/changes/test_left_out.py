@@ -126,15 +126,6 @@ def test_what_no_time_is_left_for_is_named() -> None:
     assert {error.kind for error in server.watch.missing.values()} == {"deadline"}
 
 
-def test_one_timeout_costs_one_snapshot() -> None:
-    server = Server()
-    server.snapshot()
-    server.slow = "@@version"
-    assert "version" not in server.snapshot()[1]
-    server.slow = ""
-    assert "version" in server.snapshot()[1]
-
-
 @pytest.mark.parametrize(
     "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
 )
@@ -167,18 +158,6 @@ def test_more_databases_than_one_snapshot_reads_are_read_in_turn() -> None:
     for _ in range(3):
         server.snapshot()
     assert {name for name, _ in server.entered} == set(server.databases)
-
-
-def test_databases_that_have_not_refused_yet_do_not_delay_those_that_are_open() -> None:
-    server = Server(["open", *(f"db{number}" for number in range(450))])
-    server.closed = set(server.databases) - {"open"}
-    server.databases = ["open"]
-    server.snapshot()
-    server.databases = ["open", *sorted(server.closed)]
-    server.entered.clear()
-    for _ in range(10):
-        server.snapshot()
-    assert server.entered.count(("open", True)) == 10
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
-from tests.exporter.changes.serving import Serving, serving
-from tests.exporter.running_exporter import configuration
+from tests.exporter.running_exporter import RunningExporter, configuration
+from tests.exporter.running_exporter import exporter as serving
 from tests.exporter.simulated import Simulated, reading, run
 from tests.programs import eventually
 
@@ -39,7 +39,7 @@ def dba() -> Iterator[Dba]:
 @pytest.fixture(scope="module")
 def exporter(
     tmp_path_factory: pytest.TempPathFactory, dba: Dba, shared_grafana: GrafanaStandIn
-) -> Iterator[Serving]:
+) -> Iterator[RunningExporter]:
     directory = tmp_path_factory.mktemp("exporter")
     token = directory / "token"
     token.write_text(TOKEN)
@@ -50,19 +50,20 @@ def exporter(
         changes={"interval": "1s", "grafana": {"url": shared_grafana.url, "token_file": str(token)}},
     )
     baseline = 'ase_exporter_collector_success{collector="changes"} 1.0'
-    with serving(directory, configured) as started:
+    options = [f"--state-dir={directory / 'state'}", "--web.enable-annotations"]
+    with serving(directory, configured, options) as started:
         eventually("the baseline", lambda: baseline in started.get("/probe?target=SIM"))
         yield started
 
 
-def found(exporter: Serving) -> list[Found]:
+def found(exporter: RunningExporter) -> list[Found]:
     """What /changes lists, the oldest first, after one more scrape."""
     exporter.get("/probe?target=SIM")
     listed = json.loads(exporter.get("/changes?format=json"))
     return [(c["kind"], c["name"], c["old"], c["new"]) for c in reversed(listed)]
 
 
-def more_than(exporter: Serving, number: int) -> None:
+def more_than(exporter: RunningExporter, number: int) -> None:
     """Wait until /changes lists more."""
     eventually("more changes", lambda: len(found(exporter)) > number, every=0.2)
 
@@ -72,7 +73,7 @@ STEPS = load_yaml(Path(__file__).with_name("steps.yaml").read_text(encoding="utf
 
 @pytest.mark.timeout(400)
 def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
-    dba: Dba, exporter: Serving, grafana: GrafanaStandIn
+    dba: Dba, exporter: RunningExporter, grafana: GrafanaStandIn
 ) -> None:
     expected: list[Found] = []
     for sql, change in STEPS:
@@ -111,7 +112,9 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
     assert all({"ase-exporter", "target:SIM"} < set(a["tags"]) for a in grafana.annotations)
 
 
-def test_with_auditing_on_a_change_says_who_and_trace_flags_are_changes(dba: Dba, exporter: Serving) -> None:
+def test_with_auditing_on_a_change_says_who_and_trace_flags_are_changes(
+    dba: Dba, exporter: RunningExporter
+) -> None:
     for switch in ("auditing", "config history auditing"):
         dba.run(f"sp_configure '{switch}', 1")
     eventually(

@@ -22,17 +22,6 @@ def change(
     return Change(new_id(), target, kind, name, "5000", "9000", at, at - 60, who="sa", tags=("tuning",))
 
 
-def test_what_was_recorded_is_there_after_a_restart(tmp_path: Path) -> None:
-    first, made = open_store(tmp_path), change()
-    first.record("PROD", NOW, b"snapshot", [made])
-    first.close()
-    again = open_store(tmp_path)
-    assert again.find(ChangeFilter()) == [made]
-    assert again.last_snapshots() == {"PROD": (NOW, b"snapshot")}
-    assert again.totals() == {("PROD", "option"): 1}
-    again.close()
-
-
 def test_the_lock_of_a_killed_exporter_does_not_stay(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from ase_exporter.changes.store import open_store;"
@@ -129,16 +118,6 @@ def test_a_server_that_changes_all_the_time_costs_the_others_no_history() -> Non
         "18",
         "19",
     }
-
-
-def test_a_region_ends_once() -> None:
-    store = open_store(None)
-    begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="user")
-    assert store.add(begun)
-    ended, now = store.finish(begun.id, NOW + 60, "exit code 1")
-    assert ended and now and (ended.end, ended.failed, ended.new) == (NOW + 60, True, "exit code 1")
-    assert store.finish(begun.id, NOW + 90, "") == (ended, False)
-    assert store.finish("unknown", NOW, "") == (None, False)
 
 
 def test_changes_are_found_by_target_kind_text_and_time() -> None:

@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 from tests.exporter.changes.grafana_standin import GrafanaStandIn
-from tests.exporter.changes.serving import Serving
 from tests.exporter.commands.command_line import Run
+from tests.exporter.running_exporter import RunningExporter
 from tests.programs import eventually
 
 
@@ -13,7 +13,7 @@ def regions(grafana: GrafanaStandIn) -> list[dict[str, Any]]:
     return [annotation for annotation in grafana.annotations if "timeEnd" in annotation]
 
 
-def test_a_text_becomes_one_annotation(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
+def test_a_text_becomes_one_annotation(run: Run, exporter: RunningExporter, grafana: GrafanaStandIn) -> None:
     result = run("annotate", "Started ALTER", "--tag", "ddl", "--url", exporter.url)
     assert (result.returncode, result.stdout) == (0, "Annotation posted.\n"), result.stderr
     eventually("posted", lambda: len(grafana.annotations) == 1)
@@ -23,7 +23,9 @@ def test_a_text_becomes_one_annotation(run: Run, exporter: Serving, grafana: Gra
     assert abs(posted["time"] / 1000 - time.time()) < 60
 
 
-def test_start_and_finish_become_one_region(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
+def test_start_and_finish_become_one_region(
+    run: Run, exporter: RunningExporter, grafana: GrafanaStandIn
+) -> None:
     begun = run("annotate", "reorg", "--start", "--url", exporter.url)
     number = begun.stdout.strip()
     for _ in range(2):

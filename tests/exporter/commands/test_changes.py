@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from tests.exporter.changes.grafana_standin import GrafanaStandIn
-from tests.exporter.changes.serving import Serving
 from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.test_prometheus import server
+from tests.exporter.running_exporter import RunningExporter
 from tests.programs import eventually
 
 from ase_exporter.changes.annotate import ExporterClient
@@ -16,7 +16,9 @@ from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.errors import UserError
 
 
-def test_changes_are_listed_in_every_format(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
+def test_changes_are_listed_in_every_format(
+    run: Run, exporter: RunningExporter, grafana: GrafanaStandIn
+) -> None:
     assert run("annotate", "a | b", "--tag", "ddl", "--url", exporter.url).returncode == 0
     assert run("annotate", "second", "--url", exporter.url).returncode == 0
     table = run("changes", "--url", exporter.url)
@@ -55,7 +57,9 @@ def test_an_answer_of_another_form_is_one_line(run: Run, answer: str) -> None:
             marks_from_exporter(f"http://{address}", "PROD")
 
 
-def test_a_target_that_the_exporter_does_not_have_is_not_an_empty_list(run: Run, exporter: Serving) -> None:
+def test_a_target_that_the_exporter_does_not_have_is_not_an_empty_list(
+    run: Run, exporter: RunningExporter
+) -> None:
     ended = run("changes", "-S", "NOBODY", "--url", exporter.url)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"ase-exporter: -S NOBODY: {exporter.url} has no such target; it has none\n"
