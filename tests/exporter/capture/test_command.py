@@ -1,17 +1,14 @@
 """The commands `capture` and `ase-simulator --replay`, as users run them."""
 
 import gzip
-import sys
 from pathlib import Path
 
-import pytest
 from tests.exporter.capture.recorded import FOLDER, replay
 from tests.exporter.commands.command_line import Run
 from tests.exporter.simulated import PASSWORD
 from tests.simulator.test_cli import simulator
 
 from ase_exporter.capture.file import load
-from ase_simulator import cli as simulator_cli
 from ase_simulator.replay.file import read_capture
 
 EXAMPLE = FOLDER / "16.0-sp04-idle-sa.capture.gz"
@@ -46,27 +43,3 @@ def test_the_simulator_replays_a_capture_to_check(run: Run) -> None:
     # The login of the example has sa_role, which is more than the exporter needs.
     assert (ended.returncode, ended.stderr) == (1, "")
     assert "ASE 16.0 SP04 PL03\nA scrape has 610 series of the server.\n" in ended.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ([__file__], f"--replay {__file__}: not a capture: expected a complete gzip file"),
-        (
-            [str(EXAMPLE), "--version=16.0 SP04"],
-            "--replay: the answers are those of the capture: expected no --version",
-        ),
-    ],
-)
-def test_a_wrong_replay_gives_one_line(
-    options: list[str],
-    expected: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["ase-simulator", "--replay", *options])
-    with pytest.raises(SystemExit, match="2"):
-        simulator_cli.main()
-    printed = capfd.readouterr()
-    assert printed.out == "" and printed.err.count("\n") == 1
-    assert printed.err.startswith(f"ase-simulator: {expected}")

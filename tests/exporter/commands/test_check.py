@@ -131,20 +131,6 @@ def test_collectors_are_executed_and_the_servers_message_is_shown(check: Run, co
     assert "reading wordy failed: wordy: column name holds" in result.stdout
 
 
-def test_a_column_of_another_type_is_listed_with_what_it_costs_and_its_collector_has_not_failed(
-    check: Run, server: Simulated
-) -> None:
-    server.model.faults.column_types["monOpenDatabases.AppendLogWaits"] = "varchar(30)"
-    try:
-        result = check("--target=ASE1")
-    finally:
-        server.model.faults.column_types.clear()
-    assert result.returncode == 1
-    assert "monOpenDatabases.AppendLogWaits is varchar, expected a number" in result.stdout
-    assert "costs 1 metric of databases" in result.stdout
-    assert "failed" not in result.stdout
-
-
 def test_a_connection_that_a_collector_costs_is_opened_again(
     check: Run, configured: Path, server: Simulated
 ) -> None:

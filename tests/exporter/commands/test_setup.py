@@ -1,6 +1,5 @@
 """`setup` and the options of ASE's own programs (-S, -U, -P), against the simulator, with and without a terminal."""
 
-import errno
 import os
 import pty
 import re
@@ -67,6 +66,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "rule_texts", cache(rule_texts))
     monkeypatch.setattr(top, "top", lambda **_: None)
     monkeypatch.setattr(Address, "answers", lambda address: address.port != 9093)
+
+
+@pytest.fixture
+def set_up(quick: None, run: Run, environment: dict[str, str], tmp_path: Path) -> Run:
+    """A function that sets up servers, by more words, for a login that there is, in the directory out."""
+    login = ("-U", "monitor", "--login-password-file", f"{tmp_path}/monitor")
+    return lambda *words: run("setup", *login, "-o", f"{tmp_path}/out", *words, **environment)
 
 
 def files(directory: Path) -> dict[str, str]:
@@ -174,16 +180,13 @@ def test_from_nothing_to_top_without_a_terminal(
     assert files(out) == before
 
 
-def test_another_run_changes_no_file_that_is_there(
-    quick: None, run: Run, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_another_run_changes_no_file_that_is_there(set_up: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
-    run(*words, "-S", "PROD1", "--interval", "60s", **environment)
+    set_up("-S", "PROD1", "--interval", "60s")
     (out / "rules" / "mine.rules.yaml").write_text("groups: []\n")
     (out / "prometheus.yml").unlink()
     before = files(out)
-    ended = run(*words, "-S", "PROD1", **environment)
+    ended = set_up("-S", "PROD1")
     rules = len(rule_texts(15.0))
     assert f"{out}/rules: left as it is, which is not what setup writes (" in ended.stdout
     assert f" of {rules} files): remove it to get that\n{out}/dashboards: unchanged\n" in ended.stdout
@@ -203,20 +206,17 @@ def test_another_run_changes_no_file_that_is_there(
     # The interval that was set before is kept.
     slower = after["prometheus.yml"].replace("15s", "60s")
     (out / "prometheus.yml").write_text(slower)
-    again = run(*words, "-S", "PROD1", **environment)
+    again = set_up("-S", "PROD1")
     assert f"{out}/rules: unchanged\n" in again.stdout
     assert f"{out}/prometheus.yml: unchanged\n" in again.stdout
     assert (out / "prometheus.yml").read_text() == slower
 
 
-def test_lines_for_another_server_are_printed(
-    quick: None, run: Run, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_lines_for_another_server_are_printed(set_up: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "exporter.yaml").write_text("# mine\ntargets: []\nauth: {}\n")
-    words = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
-    ended = run(*words, "-S", "PROD1", **environment)
+    ended = set_up("-S", "PROD1")
     assert ended.returncode == 1
     assert (out / "exporter.yaml").read_text() == "# mine\ntargets: []\nauth: {}\n"
     lines = ended.stdout.partition("which is never changed here:\n\n")[2].partition("\nand then:")[0]
@@ -225,19 +225,13 @@ def test_lines_for_another_server_are_printed(
     assert known.name == "PROD1"
     # It is known by its address, too.
     for name in ("PROD1", f"{known.host}:{known.port}"):
-        again = run(*words, "-S", name, **environment)
+        again = set_up("-S", name)
         assert "Add these lines" not in again.stdout and again.stdout.startswith("PROD1: ")
     assert (out / "exporter.yaml").read_text() == f"# mine\n{lines}"
 
 
 def test_several_servers_are_set_up_together_or_not_at_all(
-    quick: None,
-    run: Run,
-    environment: dict[str, str],
-    tmp_path: Path,
-    running: Simulated,
-    closed_port: int,
-    monkeypatch: pytest.MonkeyPatch,
+    set_up: Run, tmp_path: Path, running: Simulated, closed_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusing(*_: object) -> None:
         raise DatabaseError("login_failed", "Login failed.", 4002)
@@ -246,34 +240,23 @@ def test_several_servers_are_set_up_together_or_not_at_all(
     with (tmp_path / "interfaces").open("a") as interfaces:
         interfaces.write(f"PROD2\n\tquery tcp ether localhost {running.address[1]}\n")
         interfaces.write(f"GONE\n\tquery tcp ether localhost {closed_port}\n")
-    words = (
-        "setup",
-        "-U",
-        "monitor",
-        "--login-password-file",
-        f"{tmp_path}/monitor",
-        "-o",
-        str(out),
-        "-S",
-        "PROD1",
-    )
-    assert run(*words, "-S", "PROD2", "-S", "GONE", **environment).returncode == 2
+    words = ("-S", "PROD1", "-S", "PROD2")
+    assert set_up(*words, "-S", "GONE").returncode == 2
     with monkeypatch.context() as one_refuses:
         one_refuses.setattr(setup, "_open", refusing)
-        refused = run(*words, "-S", "PROD2", **environment)
+        refused = set_up(*words)
     assert refused.returncode == 1
     assert refused.stdout.count("exec sp_addlogin 'monitor'") == 2
     assert not out.exists()
-    run(*words, "-S", "PROD2", "-S", "PROD1", **environment)
+    set_up(*words, "-S", "PROD1")
     written = config.load(out / "exporter.yaml")
     assert [each.name for each in written.targets] == ["PROD1", "PROD2"] == [*written.auth]
 
 
 def test_what_goes_wrong_is_one_line_and_writes_nothing(
-    quick: None, run: Run, environment: dict[str, str], tmp_path: Path, closed_port: int
+    set_up: Run, tmp_path: Path, closed_port: int
 ) -> None:
     out = tmp_path / "out"
-    arguments = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
     other = "targets:\n- {name: PROD1, host: other}\nauth:\n  default: {user: a, password_file: /b}\n"
     named = ("-S", "PROD1")
     cases: tuple[tuple[tuple[str, ...], dict[str, str], str], ...] = (
@@ -289,7 +272,7 @@ def test_what_goes_wrong_is_one_line_and_writes_nothing(
         for name, text in there.items():
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             (out / name).write_text(text)
-        ended = run(*arguments, *given, **environment)
+        ended = set_up(*given)
         assert ended.returncode == 2, given
         assert said in ended.stderr.splitlines()[-1]
         assert "Traceback" not in ended.stderr
@@ -331,21 +314,6 @@ def test_the_login_of_the_environment_is_not_sent_for_another(
     assert run("check", "-S", "PROD1", **own).stdout.startswith("PROD1: ")
 
 
-def test_a_configuration_that_is_found_is_named(
-    run: Run, environment: dict[str, str], tmp_path: Path, server: Simulated
-) -> None:
-    host, port = server.address
-    file = tmp_path / "xdg" / "ase-exporter" / "exporter.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text(
-        f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
-        f"auth: {{default: {{user: monitor, password_file: {tmp_path}/monitor}}}}\n"
-    )
-    ended = run("check", "-S", "ONE", **environment)
-    assert ended.stderr == f"ase-exporter: configuration: {file}\n"
-    assert ended.stdout.startswith("ONE: ")
-
-
 def test_serve_keeps_a_typed_password_out_of_what_ps_shows(
     environment: dict[str, str], server: Simulated
 ) -> None:
@@ -364,23 +332,6 @@ def test_serve_keeps_a_typed_password_out_of_what_ps_shows(
         assert terminal.end() == 0
 
 
-def test_a_reader_of_the_names_who_leaves_costs_no_file(
-    quick: None, run: Run, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def leaving(text: str = "", **_: object) -> None:
-        if ": written" in text:
-            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-
-    monkeypatch.setattr(setup, "print", leaving, raising=False)
-    out = tmp_path / "out"
-    words = ("setup", "-U", "monitor", "--login-password-file", f"{tmp_path}/monitor", "-o", str(out))
-    with monkeypatch.context() as kept:
-        # Nothing can be written any more to a pipe that is closed; the test goes on.
-        kept.setattr("ase_exporter.cli._drop_output", lambda: None)
-        assert run(*words, "-S", "PROD1", **environment).returncode == 1
-    assert {"exporter.yaml", "prometheus.yml", "rules", "dashboards"} <= {each.name for each in out.iterdir()}
-
-
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     new = setup._Files(tmp_path, {"exporter.yaml": "x" * 10_000})
@@ -394,21 +345,14 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["fifo", "link", "another password", "file for a directory"])
-def test_what_cannot_be_written_is_said_before(kind: str, tmp_path: Path) -> None:
-    directory = tmp_path
-    match kind:
-        case "fifo":
-            os.mkfifo(tmp_path / "a")
-            said = "not a regular file"
-        case "link":
-            (tmp_path / "a").symlink_to("nowhere")
-            said = "a link to nothing"
-        case "another password":
-            (tmp_path / "a").write_text("old")
-            said = "it has another password"
-        case _:
-            (tmp_path / "file").write_text("")
-            directory = tmp_path / "file" / "below"
-            said = "Not a directory"
-    assert said in in_time(lambda: setup._Files(directory, {"a": "x"}, private=True).examine())
+def test_what_cannot_be_written_is_said_before(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "file").write_text("old")
+    for directory, name, said in (
+        (tmp_path, "fifo", "not a regular file"),
+        (tmp_path, "link", "a link to nothing"),
+        (tmp_path, "file", "it has another password"),
+        (tmp_path / "file" / "below", "new", "Not a directory"),
+    ):
+        assert said in in_time(setup._Files(directory, {name: "x"}, private=True).examine)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pytest
 
 from ase_exporter.changes import annotate
-from ase_exporter.compare.marks import ask_exporter, marks_from_exporter
+from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
 
@@ -105,12 +105,6 @@ def test_an_exporter_that_refuses_is_named_without_the_password(status: int) -> 
     with server(b"no", status) as (address, _), pytest.raises(UserError) as raised:
         marks_from_exporter(f"http://dba:secret@{address}", "PROD1")
     assert str(raised.value).startswith(f"--url: http://{address}/changes: HTTP {status}")
-
-
-@pytest.mark.parametrize("body", [b"[" * 100_000, b"<html>", b""])
-def test_an_exporter_of_another_form_is_one_line(body: bytes) -> None:
-    with server(body) as (address, _), pytest.raises(UserError, match="not an answer of ase-exporter"):
-        ask_exporter(f"http://{address}", "/targets", {})
 
 
 # The innermost is a header with a name that never ends: decoding it gives no byte that could be counted.
