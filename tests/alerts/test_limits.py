@@ -97,16 +97,16 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message:
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(UserError, match=re.escape(message)) as raised:
-        own(file, [])
+        own(file)
     assert str(raised.value).startswith(str(file))
     assert "\n" not in str(raised.value)
 
 
-def test_settings_come_after_the_file(tmp_path: Path) -> None:
+def test_a_file_has_thresholds_and_limits_of_some_servers(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     limits = "[{server: A, spinlock: log cache, data_cache: 5%}]"
-    file.write_text(f"data_cache: 15%\nspinlock.critical: 0.6\nlimits: {limits}\n")
-    found = own(file, ["data_cache=0.2"])
+    file.write_text(f"data_cache: 20%\nspinlock.critical: 0.6\nlimits: {limits}\n")
+    found = own(file)
     assert found.values == {"spinlock.cache_warning": "0.2", "spinlock.critical": "0.6"}
     of_a = Limit({"instance": "A", "spinlock": "log cache"}, {"spinlock.cache_warning": "0.05"})
     assert list(found.limits) == [of_a]

@@ -91,7 +91,6 @@ def test_settings_of_the_right_kind_are_taken(tmp_path: Path, setting: str) -> N
         ("device.latency_seconds=nan", "device.latency_seconds: nan: expected a number, 0 or more"),
         ("device.latency_seconds=3s", "device.latency_seconds: '3s': expected a number, 0 or more"),
         ('log.backup_exempt=a"b', "expected text without spaces or quotes"),
-        ("data_cash=0.1", "data_cash: expected data_cache"),
         ("down_for=10", "down_for: expected one of server.down_for, exporter.down_for"),
         ("spinlock.seconds_per_spin=2e-8", "the exporter calculates with it, too: change it in"),
     ],
