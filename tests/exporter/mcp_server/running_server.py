@@ -106,15 +106,3 @@ def frames(*options: str) -> Iterator[Frames]:
         if running.process.poll() is None:
             running.process.kill()
             running.process.wait(60)
-
-
-def tree(directory: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Every file and directory below: mode, time of change in nanoseconds, content."""
-    return {
-        str(path.relative_to(directory)): (
-            path.lstat().st_mode,
-            path.lstat().st_mtime_ns,
-            path.read_bytes() if path.is_file() and not path.is_symlink() else b"",
-        )
-        for path in [directory, *directory.rglob("*")]
-    }
