@@ -366,32 +366,3 @@ def test_the_page_explains_the_word_of_every_finding() -> None:
     page = (DOCS / "top.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"`([A-Z ]+)`", page))
     assert {finding.word for finding in catalogue().findings.values()} - explained == set()
-
-
-@pytest.mark.parametrize(
-    ("name", "state", "guilty", "contention"),
-    [
-        ("top-memscale", "contended", "system tables cache", 0.856),
-        # To simulate these two takes seconds.
-        pytest.param("top-vldb", "spinning", "addrlockspins", 0.883, marks=pytest.mark.slow),
-        pytest.param("top-storm", "spinning", "default data cache", 0.596, marks=pytest.mark.slow),
-    ],
-)
-def test_the_first_screen_names_the_spinlock_of_the_scenario(
-    name: str, state: str, guilty: str, contention: float
-) -> None:
-    """As docs/scenarios.md and docs/case-studies.md have it."""
-    text = " ".join(words((FOLDER / f"{name}.svg").read_text()))
-    assert f"Hottest spinlock: {guilty} {contention:.1%} contention" in re.sub(" +", " ", text)
-    diagnosis = recorded(PICTURES[name].scenario, PICTURES[name].step)[-1].diagnosis
-    assert diagnosis.state == state
-    assert guilty in "".join(each.subject.name for each in diagnosis.findings if each.subject)
-
-
-def test_a_lock_storm_deadlocks_and_names_who_blocks_whom() -> None:
-    shown = recorded("storm", "lock storm")[-1]
-    assert [each.name for each in shown.diagnosis.findings][:2] == ["deadlocks", "blocked"]
-    blocker = shown.diagnosis.findings[1].subject
-    assert blocker and blocker.kind == "spid" and shown.sample.sessions
-    blocked = {each.spid: each.blocked_by for each in shown.sample.sessions.sessions}
-    assert int(blocker.name) in blocked.values() and not blocked.get(int(blocker.name))

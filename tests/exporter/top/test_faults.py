@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.exporter.clocks import ShiftedClock, leaping, opener
+from tests.exporter.clocks import ShiftedClock, opener
 from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.exporter.top.feeds import into
 from tests.exporter.top.watching import catalogue
@@ -128,28 +128,6 @@ def test_a_wrong_password_is_tried_no_more_often_than_serve_tries_it(
     written = StringIO()
     PlainConsole(file=written).print(*report(frame(sampler.take()), ASCII))
     assert "login monitor" in written.getvalue() and DATABASE not in written.getvalue()
-
-
-def test_a_login_without_mon_role_is_told_what_is_missing(sampler_of: Make) -> None:
-    text = line(sampler_of(user="nobody").take())
-    assert text.startswith("NOT KNOWN: ") and "ase-exporter check" in text
-
-
-def test_one_collector_that_fails_costs_its_part_alone(
-    server: Simulated, clock: ShiftedClock, sampler_of: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The cancelled statement may come back late, and the collector that hangs leaves the others enough time.
-    monkeypatch.setattr(TIMING, "cancel_grace", 200.0)
-    monkeypatch.setattr(TIMING, "collector_share", 0.05)
-    sampler = sampler_of()
-    assert recovers(sampler, clock)
-    server.faults.hang, server.faults.only = True, "monDeviceIO"
-    sampler.timeout = 3600.0
-    clock.ahead += 2.0
-    with leaping(clock, 181.0):
-        shown = frame(sampler.take())
-    assert not shown.sample.error and shown.sample.missing["devices"] == "deadline"
-    assert shown.figures.devices == () and shown.figures.blocked_processes is not None
 
 
 def test_a_feed_delivers_at_its_interval_and_stops_when_asked(server: Simulated, sampler_of: Make) -> None:

@@ -1,6 +1,5 @@
 """A recording, shown again, gives the figures that were on the screen."""
 
-import gzip
 import queue
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,7 +22,6 @@ from ase_exporter.top.feed import ReplayFeed
 from ase_exporter.top.frames import Frame, Scene
 from ase_exporter.top.text import glyphs
 from ase_exporter.top.view import table
-from ase_simulator.replay.file import read_capture
 
 HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
 
@@ -83,14 +81,6 @@ def test_changes_outages_and_recoveries_are_shown_again(tmp_path: Path) -> None:
     assert [bool(each.sample.error) for each in live] == [False] * 6 + [True] * 2 + [False] * 2
     assert [change.name for change in again[-1].sample.changes] == ["number of locks"]
     assert [figures(each) for each in again] == [figures(each) for each in live]
-
-
-def test_the_file_is_a_capture_for_all_other_tools(tmp_path: Path) -> None:
-    path = tmp_path / "incident.capture.gz"
-    recorded(path, "quiet-oltp", 2.0)
-    capture = load(path)
-    assert capture.header.scrapes == 2 and capture.header.names == "kept"
-    assert [each.sql for each in read_capture(path)] == [each.sql for each in capture.statements]
 
 
 def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
@@ -155,21 +145,6 @@ def test_a_recording_never_overwrites_a_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="exists already; expected a new file"):
         Recording(path, 2.0)
     assert path.read_text() == "kept"
-
-
-def test_another_file_is_one_line(tmp_path: Path) -> None:
-    """capture/test_file.py damages files in many ways."""
-    path = tmp_path / "x.capture.gz"
-    CaptureWriter(path, HEADER).close()
-    for content, said in (
-        (b"no gzip", "not a capture: expected a complete gzip file"),
-        (gzip.compress(b"\xff\n"), "not a capture: expected UTF-8 text"),
-        (path.read_bytes(), "expected at least one scrape"),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match=said) as caught:
-            ReplayFeed(path, catalogue())
-        assert "\n" not in str(caught.value)
 
 
 def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:

@@ -48,15 +48,3 @@ def test_the_budget_bounds_what_a_short_interval_costs() -> None:
         watching.time.looked = 0.0001
         shown = list(watching.frames(12, 1.0))[-1]
     assert shown.sample.budget == 0.000001 and shown.sample.stretched
-
-
-def test_what_an_option_blinds_is_not_known_and_names_the_option() -> None:
-    """Of the other options, diagnosis/test_options.py has generated states."""
-    option, blind = "enable monitoring", {"spinning", "log_waits", "disk_waits", "suspended", "saturated"}
-    with watched("quiet-oltp") as watching:
-        watching.run.ask(lambda: watching.server.set_option(option, 0, "sa"))
-        shown = list(watching.frames(5, 10.0))[-1].diagnosis
-    unknown = {each.name: each.reason for each in shown.unknown}
-    assert blind <= unknown.keys()
-    assert all(f"{option} is off" in unknown[name] for name in blind)
-    assert shown.state == "not_known" and option in shown.text

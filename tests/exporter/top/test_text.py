@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ase_exporter.top.text import (
-    ASCII,
-    UNICODE,
-    Glyphs,
     count,
-    glyphs,
     groups,
-    level,
 )
 
 UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -32,12 +27,6 @@ def test_what_is_not_known_is_a_dash() -> None:
     assert {count(None), count(math.nan)} == {"-"}
 
 
-@given(st.floats(0, 1), st.sampled_from([UNICODE, ASCII]))
-def test_a_level_grows_with_its_share(share: float, characters: Glyphs) -> None:
-    place = characters.levels.index(level(share, characters))
-    assert abs(place - share * len(characters.levels)) <= 1
-
-
 @given(st.lists(SHARES, max_size=1100), st.integers(1, 200))
 def test_engines_fit_any_width_and_none_is_lost(shares: list[float | None], width: int) -> None:
     found = groups(shares, width)
@@ -45,8 +34,3 @@ def test_engines_fit_any_width_and_none_is_lost(shares: list[float | None], widt
     each = math.ceil(len(shares) / width)
     known = [share for share in shares[:each] if share is not None]
     assert not shares or found[0] == (pytest.approx(sum(known) / len(known)) if known else None)
-
-
-def test_characters_are_those_that_the_encoding_has() -> None:
-    assert all(glyphs(encoding) is UNICODE for encoding in ("utf-8", "UTF8"))
-    assert all(glyphs(encoding) is ASCII for encoding in ("ascii", "latin-1", None, "x"))

@@ -48,12 +48,3 @@ def test_trouble_at_the_start_never_becomes_the_usual() -> None:
     found = shown(taken.after)
     assert {each.usual for each in found} == {""} and "no baseline yet" in text(found[-1])
     assert found[-1].diagnosis == frames.frame(taken.after[-1]).diagnosis
-
-
-def test_a_finding_is_ranked_by_how_much_it_has_grown() -> None:
-    taken = take(incidents()["log_semaphore"], Site())
-    last = shown([*taken.before, *taken.after])[-1]
-    (log,) = (each for each in last.diagnosis.findings if each.name == "log_waits")
-    alone = frames.frame(taken.after[-1]).diagnosis.findings[0]
-    assert log.usual and log.rank == pytest.approx(alone.rank - log.usual)
-    assert f"{log.text}; {log.usual:.0%} before" in text(last)
