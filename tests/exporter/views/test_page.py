@@ -1,11 +1,14 @@
 """Pages are escaped, load nothing, and fit a phone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.browser import opened
+from tests.exporter.web.test_session_routes import SNAPSHOT, Exporter, answer, text
 
 from ase_exporter.changes.change import Change, new_id
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
+from ase_exporter.sessions.session import Session
 from ase_exporter.views import page as module
 from ase_exporter.views.page import render
 from ase_exporter.web.pages import landing_page, server_page
@@ -46,17 +49,25 @@ def server() -> str:
     return server_page(HOSTILE, TargetState(summary, at=0.0), [change], f"https://{HOSTILE}")
 
 
+def sessions() -> str:
+    """The page of sessions, one of which has a hostile program."""
+    snapshot = replace(SNAPSHOT, sessions=(Session(7, 1, "sa", HOSTILE, doing="cpu", seconds=60.0),))
+    return text(answer(Exporter(snapshot=snapshot), target="ONE", refresh="0"))
+
+
 def test_hostile_text_stays_text_and_a_phone_shows_all_of_it(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text("", encoding="utf-8")
+    pages = {make: make() for make in (changes_page, landing, server, sessions)}
     with opened(path, width=PHONE) as seen:
-        for page in (changes_page, landing, server):
-            path.write_text(page(), encoding="utf-8")
+        for page, source in pages.items():
+            path.write_text(source, encoding="utf-8")
             seen.requests.clear()
             seen.page.reload()
             assert (seen.requests, seen.complaints) == ([path.as_uri()], []), page
             assert seen.page.locator("script").count() == 0, page
-            assert HOSTILE in seen.page.locator("tbody").inner_text().replace("\n", ""), page
+            tables = "".join(seen.page.locator("tbody").all_inner_texts())
+            assert HOSTILE in tables.replace("\n", ""), page
             assert seen.page.evaluate("document.documentElement.scrollWidth") == PHONE, page
 
 
@@ -66,5 +77,5 @@ def test_a_server_that_was_not_scraped_says_so() -> None:
 
 def test_no_template_turns_escaping_off() -> None:
     for template in TEMPLATES:
-        text = template.read_text(encoding="utf-8")
-        assert "|safe" not in text and "autoescape" not in text, template.name
+        source = template.read_text(encoding="utf-8")
+        assert "|safe" not in source and "autoescape" not in source, template.name

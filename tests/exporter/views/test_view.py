@@ -57,7 +57,8 @@ def view(name: str = "one") -> View:
 
 
 def text_of(html: str) -> str:
-    body = re.sub(r"<svg.*?</svg>", "", html[html.index("<body>") :], flags=re.DOTALL)
+    """The text of a page, without its style and its charts."""
+    body = re.sub(r"<figure.*?</figure>", "", html[html.index("<body>") :], flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())
 
 

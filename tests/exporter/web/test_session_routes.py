@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
-from tests.browser import opened
 from tests.exporter.simulated import Simulated
 
 from ase_exporter.config import Auth, Config, Scrape, SessionsConfig, Target
@@ -163,17 +162,6 @@ def test_json_has_the_same_and_says_what_failed() -> None:
     assert failed.status_code == 503 and json.loads(text(failed))["error"] == "no route"
     assert "Nothing was read: no route" in text(answer(Exporter(snapshot=None), target="TWO"))
     assert answer(Exporter(), target="THREE").status_code == 404
-
-
-def test_no_width_cuts_anything_off(tmp_path: Path) -> None:
-    page = tmp_path / "sessions.html"
-    page.write_text(text(answer(Exporter(), target="ONE", refresh="0")))
-    with opened(page) as seen:
-        for width in (390, 768, 1280, 1920):
-            seen.page.set_viewport_size({"width": width, "height": 900})
-            seen.page.emulate_media(color_scheme="dark" if width == 1920 else "light")
-            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-        assert seen.complaints == [] and seen.requests == [page.as_uri()]
 
 
 @pytest.mark.anyio
