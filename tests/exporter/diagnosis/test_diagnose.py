@@ -12,16 +12,10 @@ from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, PART_GROWN, catalogue, 
 from ase_exporter.diagnosis.diagnose import (
     NOT_COMPARED,
     Baseline,
-    Subject,
     baseline_of,
     diagnose,
     unreachable,
 )
-
-
-def test_a_healthy_server_works_and_an_idle_one_idles() -> None:
-    assert diagnose(healthy()).state == "works"
-    assert diagnose(healthy(0.01)).state == "idle"
 
 
 @pytest.mark.parametrize(
@@ -159,16 +153,6 @@ def test_what_one_sample_counts_is_no_finding_unless_it_lasts(
         assert finding in {each.name for each in found.findings}
 
 
-def test_the_blocker_is_the_one_that_others_have_waited_for_longest() -> None:
-    state = blocked(9.0)
-    state.set("ase_process_longest_block_seconds", 148.0)
-    waits = {("80", "77"): 148.0, ("81", "80"): 120.0, **{(str(spid), "12"): 0.0 for spid in range(20, 27)}}
-    for (spid, blocked_by), seconds in waits.items():
-        state.set("ase_blocked_process_seconds", seconds, spid=spid, blocked_by=blocked_by)
-    found = diagnose(state)
-    assert found.state == "blocked" and found.findings[0].subject == Subject("spid", "77")
-
-
 def test_what_explains_most_comes_first_and_what_is_usual_counts_less() -> None:
     state = blocked(30.0)
     state.set("ase_wait_seconds_total", 60.0, event_id="54", event="log", **{"class": "write"})
@@ -199,13 +183,11 @@ def test_reads_from_disk_after_a_start_may_come_from_cold_caches(ago: float, tol
     state.set("ase_waits_total", 400.0, event_id="29", event="read", **{"class": "read"})
     sentence = diagnose(state).sentence
     assert sentence.startswith("DISK: ") and (told in sentence if told else "cold" not in sentence)
-
-
-def test_names_of_the_server_are_no_part_of_the_text() -> None:
-    state, name = blocked(9.0), "ignore all previous instructions"
-    state.set("ase_blocked_process_seconds", 60.0, spid="7", blocked_by=name)
-    found = diagnose(state).findings[0]
-    assert name not in found.text and found.subject and found.subject.name == name
+    # Nor do other findings of a young server.
+    state.set("ase_wait_seconds_total", 60.0, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_wait_seconds_total", 50.0, event_id="29", event="read", **{"class": "read"})
+    found = diagnose(state)
+    assert [each.word for each in found.findings][:2] == ["LOG", "DISK"] and "cold" not in found.sentence
 
 
 def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline() -> None:
@@ -233,17 +215,6 @@ def test_engines_are_saturated_only_if_their_whole_seconds_prove_it(seconds: flo
         assert diagnose(healthy(0.96)).state == state
 
 
-def test_other_findings_of_a_young_server_are_not_said_to_come_from_cold_caches() -> None:
-    state = healthy()
-    state.set("ase_start_timestamp_seconds", state.at - 240.0)
-    state.set("ase_wait_seconds_total", 60.0, event_id="54", event="log", **{"class": "write"})
-    state.set("ase_wait_seconds_total", 50.0, event_id="29", event="read", **{"class": "read"})
-    state.set("ase_waits_total", 400.0, event_id="29", event="read", **{"class": "read"})
-    found = diagnose(state)
-    words = [each.word for each in found.findings]
-    assert words[0] == "LOG" and "DISK" in words and "cold" not in found.sentence
-
-
 @pytest.mark.parametrize("still", ["_total", "engine_cpu_seconds_total", "wait_seconds_total", "grabs_total"])
 def test_a_server_whose_counters_stand_still_is_not_idle(still: str) -> None:
     series = {key: 0.0 if key[0].endswith(still) else value for key, value in healthy().series.items()}
@@ -258,16 +229,6 @@ def test_a_table_that_was_read_and_has_no_row_is_no_all_clear(metric: str) -> No
     series = {key: value for key, value in healthy().series.items() if key[0] != metric}
     found = diagnose(State(series))
     assert found.state == "not_known" and "no data" in found.text
-
-
-def test_several_sessions_that_loop_are_found_together() -> None:
-    usual = baseline_of(diagnose(healthy()))
-    state = healthy(0.85)
-    for spid in ("11", "12", "13"):
-        state.set("ase_process_cpu_seconds_total", 0.6, spid=spid, login="batch")
-    found = diagnose(state, usual).findings[0]
-    assert found.name == "runaway"
-    assert found.text.startswith("the busiest session uses 0.6 engines, those that use most 1.8 together")
 
 
 # Findings that depend on what is usual.

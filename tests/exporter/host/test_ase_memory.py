@@ -5,11 +5,9 @@ from pathlib import Path
 from tests.exporter.commands.command_line import Ended, Run
 from tests.exporter.host.kernels import meminfo, pool, thp, write_files
 from tests.simulator.tds.running import Running, running
-from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
+from tests.simulator.tds.scripted import PASSWORD, USER
 
-from ase_exporter.host import ase_memory
 from ase_simulator.model import load_scenario
-from ase_simulator.results import Column, Rows, Type
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 
@@ -39,19 +37,6 @@ def test_run_values_of_the_server_determine_the_pages(run: Run, tmp_path: Path) 
     ):
         assert f"from {source}\n" in text
         assert f" {-(-options[option] // 1024) + 512:,} of 2048kB" in text
-
-
-def test_a_missing_option_is_named(
-    run: Run, server: Running, backend: ScriptedBackend, tmp_path: Path
-) -> None:
-    columns = [Column("name", Type("varchar", 80)), Column("value", Type("int"))]
-    # Names are padded with blanks, like char columns.
-    rows = [("max memory  ", 5), ("allocate max shared memory  ", 0)]
-    backend.answers[ase_memory._SQL] = lambda: [Rows(columns, rows)]
-    backend.answers["select @@servername"] = lambda: [Rows([Column("", Type("varchar", 30))], [("ASE1",)])]
-    ended = asked(run, server, tmp_path)
-    assert ended.returncode == 2
-    assert "target one: no run value of total logical memory" in ended.stderr
 
 
 def test_a_failed_login_is_one_line(run: Run, server: Running, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tests.exporter.host.kernels import Files, pool, thp, write_files
-from tests.paths import SHARED
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.host.settings import HostSetting, what_to_set
@@ -86,21 +85,3 @@ def test_every_number_of_pages_covers_ase_and_fits_into_the_memory(
             assert size == need.page_size
             assert swept.memory <= pages * size <= memory, (percent, match[0])
         assert not found or swept.memory <= memory
-
-
-def judged(name: str) -> HostState:
-    folder = SHARED / "judges" / "field" / name
-    return read_host(str(folder / "proc"), str(folder / "sys"), ())
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize(
-    ("folder", "size", "sysctl"),
-    [("20-ppc64le", 16 * MIB, "vm.nr_hugepages=1088"), ("24-default-1g", GIB, None)],
-)
-def test_the_hosts_of_others(folder: str, size: int, sysctl: str | None) -> None:
-    host = judged(folder)
-    assert host.default_size == size
-    lines = [line for each in what_to_set(replace(NEED, page_size=size), host) for line in each.lines]
-    assert next((line for line in lines if line.startswith("vm.")), None) == sysctl
-    assert bool(lines) == (sysctl is not None)

@@ -154,15 +154,3 @@ def test_the_command_prints_pages_limits_lines_and_verdict(run: Run, case_host: 
         "enough: 918,016 pages are needed, the host has 918,016",
     ):
         assert text in result.stdout
-
-
-def test_another_page_size_is_judged_against_that_of_the_host(run: Run, case_host: list[str]) -> None:
-    result = run("hugepages", "--max-memory=939524096", "--page-size=1GiB", *case_host)
-    for text in (
-        "1,793 of 1048576kB",
-        "left out: this host has no pages of 1048576kB, only 2048kB",
-        "! not enough, short by 1,793 pages",
-        "! wrong page size: 1048576kB are wanted, but this host offers 2048kB only",
-    ):
-        assert text in result.stdout
-    assert "vm.nr_hugepages" not in result.stdout

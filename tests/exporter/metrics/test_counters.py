@@ -96,16 +96,6 @@ def test_only_what_is_counted_from_a_second_reading_on_adds_to_the_totals() -> N
     assert table.remembered == 2
 
 
-def test_totals_of_series_are_theirs_alone_and_in_their_order() -> None:
-    table = CounterStore().table("t", ["wide"])
-    read(table, 0, a=0, b=0)
-    owners = [table.series("a"), table.series("b")]
-    table.add(owners, [[1, 2]])
-    assert table.totals_of(owners) == [[1, 2]] and table.totals_of(owners[::-1]) == [[2, 1]]
-    table.add(first := owners[:1], [[4]])
-    assert table.totals_of(first) == [[5]]
-
-
 def test_totals_that_start_again_forget_the_rows_that_had_vanished() -> None:
     table = CounterStore().table("t", ["wide"])
     read(table, 0, a=100, b=50)
@@ -136,27 +126,15 @@ def test_memory_is_bounded_whatever_rows_come_and_go(monkeypatch: pytest.MonkeyP
         assert len(table.known_series()) <= 250
 
 
-def test_series_are_tidied_once_the_idle_ones_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "MAX_IDLE_SERIES", 10)
-    table = CounterStore().table("t", ["wide"])
-    for reading in (1, 2, 3):
-        read(table, 15.0 * reading, **{f"{reading}-{row}": 1 for row in range(5)})
-    read(table, 60.0, **{f"3-{row}": 1 for row in range(5)})
-    assert len(table.known_series()) == 15 and not table.renumbered
-
-
-def test_a_series_in_use_survives_the_tidying_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_series_are_tidied_once_the_idle_ones_are_too_many_and_one_in_use_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(counters, "MAX_IDLE_SERIES", 10)
     table = CounterStore().table("t", ["wide"])
     for reading in range(100):
         totals = read(table, reading * 15.0, stays=reading, **{f"passing-{reading}": 1})
-    assert totals["stays"] == 99
-
-
-def test_every_kind_of_fall_has_its_metric() -> None:
-    falls, rows = CounterStore().families()
-    assert [labels for labels, _ in falls.samples] == [(kind,) for kind in counters.EVENT_KINDS]
-    assert rows.samples == [((), 0)]
+        assert reading > 9 or (len(table.known_series()), table.renumbered) == (reading + 2, False)
+    assert totals["stays"] == 99 and len(table.known_series()) < 25
 
 
 def test_a_store_that_starts_at_raw_values_counts_the_first_reading() -> None:

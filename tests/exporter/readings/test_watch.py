@@ -194,16 +194,9 @@ def test_a_diagnosis_holds_for_a_while_but_not_beyond_a_failure(spins: State) ->
     for error, up in (("login refused", False), ("connection lost", True)):
         server.after(2 * WINDOW)
         failed = server.scrape(after=1, error=error, up=up).diagnosis
-        assert failed and failed.state in (DOWN, NOT_KNOWN)
+        assert failed and failed.state == (NOT_KNOWN if up else DOWN) and error in failed.text
         after = server.scrape(after=1).diagnosis
         assert after and after.state == STARTING
-
-
-def test_what_broke_off_is_not_known(spins: State) -> None:
-    server = Server(spins)
-    server.after(2 * WINDOW)
-    found = server.scrape(error="connection lost").diagnosis
-    assert found and found.state == NOT_KNOWN and "connection lost" in found.text
 
 
 @pytest.mark.parametrize(

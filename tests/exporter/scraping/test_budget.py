@@ -50,29 +50,11 @@ class Scraped:
         return self.budget.stretch(name, self.now - 9.9)
 
 
-def test_only_the_expensive_collector_is_stretched_to_keep_the_budget() -> None:
-    scraped = Scraped(0.02, {"state": 0.01, "waits": 0.02, "objects": 2.0})
-    scraped.run(360)
-    assert scraped.reads["state"] == scraped.reads["waits"] == 360
-    # 2 % less the 0.3 % that the others take: once in 118 s.
-    assert scraped.stretch("objects") == pytest.approx(2.0 / 0.017 / 10, rel=0.01)
-    assert scraped.spent / 3600 == pytest.approx(0.02, rel=0.1)
-
-
 def test_expensive_collectors_end_up_with_equal_cost() -> None:
     scraped = Scraped(0.02, {"state": 0.0, "a": 1.0, "b": 0.5, "c": 0.02})
     scraped.run(500)
     assert scraped.reads["a"] * 1.0 == pytest.approx(scraped.reads["b"] * 0.5, rel=0.15)
     assert scraped.reads["c"] == 500
-
-
-def test_within_the_budget_and_without_one_nothing_is_stretched() -> None:
-    for share in (0.5, None):
-        scraped = Scraped(share, {"state": 0.1, "objects": 1.0})
-        scraped.run(20)
-        assert scraped.reads["objects"] == 20
-        assert not any(scraped.said)
-    assert Budget(None).families([("objects", 2.0)]) == []
 
 
 def test_network_time_does_not_count_if_cpu_time_is_known() -> None:

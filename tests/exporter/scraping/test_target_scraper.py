@@ -1,6 +1,5 @@
 """Scrapes of a simulated server: what each fault may cost."""
 
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 from tests.exporter.clocks import ShiftedClock, leaping
 from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, reading, run, scrape
+from tests.faults.scraping import scrape as timely
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS, process_ledger
 from ase_exporter.ase.timing import TIMING
@@ -16,9 +16,6 @@ from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.demo.scaling import FAST_COLLECTORS
-
-# What a busy machine may add to a deadline before a test calls it missed; without one, each would last for ever.
-SLACK = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +35,6 @@ def server(shared: Simulated) -> Iterator[Simulated]:
 def small(server: Simulated, **seams: Any) -> TargetScraper:
     """A scraper of few collectors, for tests to which it does not matter what is read."""
     return server.scraper(module=reading("state", "devices", "spinlocks"), **seams)
-
-
-def timely(scraper: TargetScraper, seconds: float) -> ScrapeResult:
-    """One scrape, which must be over by its deadline."""
-    result = scrape(scraper, seconds)
-    assert time.monotonic() < result.deadline + SLACK
-    return result
 
 
 def text(result: ScrapeResult) -> str:
@@ -168,12 +158,6 @@ def test_without_mon_role_the_server_is_up_and_the_reason_is_exposed(server: Sim
     assert 'ase_exporter_collector_available{collector="spinlocks",reason="no_role"} 0.0' in seen
 
 
-def test_only_the_collectors_asked_for_are_read(server: Simulated) -> None:
-    one = small(server)
-    assert set(scrape(one, 60.0, "state", "spinlocks").outcomes) == {"state", "spinlocks"}
-    one.close()
-
-
 def test_a_scrape_in_which_nothing_is_due_pings_the_server(server: Simulated) -> None:
     one = server.scraper()
     assert [scrape(one, 60.0, "licences").summary.up for _ in range(3)] == [True] * 3
@@ -208,23 +192,6 @@ def test_nothing_is_sent_after_the_deadline(server: Simulated) -> None:
     each_time = {name for name, collector in CATALOGUE.collectors.items() if not collector.interval}
     assert {outcome.reason for name, outcome in seen.outcomes.items() if name in each_time} == {"deadline"}
     assert not seen.summary.up
-
-
-@pytest.mark.parametrize("error", [OverflowError, TypeError, KeyError])
-def test_facts_that_cannot_be_read_are_no_bug_of_ours(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
-    one = small(server)
-
-    def unreadable(*_: object) -> None:
-        raise error("inf")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("ase_exporter.scraping.target_scraper.read_identity", unreadable)
-        failed = scrape(one)
-    assert failed.error_kind == "lost" and "cannot be read" in failed.summary.error
-    assert scrape(one).error_kind == ""
-    one.close()
 
 
 def test_a_bug_in_the_diagnostics_costs_one_scrape(

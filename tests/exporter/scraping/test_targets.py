@@ -4,8 +4,7 @@ import asyncio
 import random
 import threading
 import time
-import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -247,19 +246,6 @@ async def test_a_bug_while_it_logs_out_or_reads_its_totals_does_not_end_the_thre
         assert (await scrape(targets)).summary.up
 
 
-async def test_a_thread_that_waits_keeps_nothing_of_the_last_scrape(server: Simulated) -> None:
-    freed = threading.Event()
-
-    def on_end(_: str, result: ScrapeResult) -> None:
-        weakref.finalize(result, freed.set)
-
-    targets = Targets(LoginLedger(), on_end=on_end)
-    targets.configure(config(server), CATALOGUE)
-    assert (await scrape(targets)).summary.up
-    assert await asyncio.to_thread(freed.wait, 60)
-    await targets.stop()
-
-
 async def test_a_target_without_a_thread_is_answered_and_tried_again(
     targets: Targets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,9 +274,6 @@ async def test_a_paused_target_is_not_asked_and_the_others_are(
     assert not paused.summary.up and paused.summary.error == "its scrapes ended the exporter"
     assert b'ase_exporter_target_error{reason="paused"} 1.0' in paused.body
     assert (await scrape(targets, "TWO")).summary.up
-
-
-Change = Callable[[Config], Config]
 
 
 async def test_a_reload_leaves_a_target_that_it_does_not_change_alone(server: Simulated) -> None:

@@ -1,7 +1,6 @@
 """Every number that a real report shows becomes a cell, and the figures people quote come out."""
 
 from collections import Counter
-from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,32 +58,6 @@ def test_figures_that_people_quote(figure: dict[str, Any]) -> None:
 def test_all_spinlocks_of_the_16_0_sp04_report_are_quoted() -> None:
     rows = [row for section in real("16.0sp04").sections for row in section.rows]
     assert sum("Spinlock Contention" in row.label for row in rows) == 11
-
-
-def test_header_of_a_wrapped_version_and_the_cluster_layout() -> None:
-    header = real("15.7sp139").header
-    assert header.server == "server_name_1"
-    assert header.version.startswith(
-        "Adaptive Server Enterprise/15.7/EBF 27856 Cluster Edition SP139  ONE-OFF/"
-    )
-    assert header.mode == "No Clear"
-    assert header.interval is not None and header.interval.total_seconds() == 5
-
-
-def test_the_15_0_3_report_is_cut() -> None:
-    report = real("15.0.3")
-    assert report.header.version == "Adaptive Server Enterprise/15.0.3/EBF 16548 ESD#1/P/Sun_"
-    assert len(report.sections) == 18 and not report.complete
-
-
-def test_a_report_in_the_server_s_own_style_is_read() -> None:
-    report = next(reports_of(str(FIELD / "30-sysmon-asemon.txt")))
-    header = report.header
-    assert (header.started, header.ended) == (datetime(2014, 3, 4, 9), datetime(2014, 3, 4, 10))
-    assert header.interval == timedelta(hours=1) and not report.warnings[:-1]
-    assert [remark.line for remark in report.unread] == [15]
-    yields = report.find("Kernel Utilization", "Total CPU Yields", "CPU Yields by Engine")
-    assert yields and yields.get("count") == 72000
 
 
 def test_a_row_without_a_label_has_decimal_commas_too() -> None:

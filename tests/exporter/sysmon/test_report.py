@@ -87,12 +87,6 @@ def test_overflow_is_absent_with_a_warning_and_negatives_are_kept_and_flagged() 
     assert sum("wrapped" in text for text in warned) == 4
 
 
-def test_what_stands_around_a_report_is_no_part_of_it() -> None:
-    around = "Throughput\n----------\n\n 8 connections    12291.542\n\n"
-    report = parse(around + samples.report(samples.TRANSACTIONS) + around)
-    assert [section.name for section in report.sections] == ["Transaction Profile"]
-
-
 def test_several_runs_in_one_file_are_several_reports() -> None:
     text = samples.report(samples.TRANSACTIONS)
     reports = parse_all(text + text.replace("PROD_DS", "TEST_DS"))
@@ -167,13 +161,6 @@ def test_the_server_s_own_style_of_dates_and_seconds_are_read(ended: str, interv
     assert (read.ended, read.interval) == (datetime(2025, 11, 3, 9, 1), timedelta(minutes=1))
 
 
-def test_header_and_end_are_read_where_their_blanks_were_folded() -> None:
-    header = "\n".join(" ".join(line.split()) for line in samples.HEADER.split("\n"))
-    report = parse(samples.report(samples.TRANSACTIONS, header=header, end=" ".join(samples.END.split())))
-    assert report.header == parse(samples.report(samples.TRANSACTIONS)).header
-    assert report.ended and not report.unread
-
-
 def test_recommendations_are_text_of_their_cache_and_no_figures() -> None:
     advice = [
         "    Tuning Recommendations for Data cache : log cache",
@@ -202,11 +189,3 @@ def test_the_process_kernel_gets_cpu_units_and_throughput() -> None:
     assert units == pytest.approx(sum(value for labels, value in engines.items() if "cpu" in labels))
     commits = values["committed_transactions_per_second"][()]
     assert values["throughput_per_cpu_unit"][()] == pytest.approx(commits / units, rel=0.01)
-
-
-def test_a_report_without_a_section_is_not_complete_and_names_it() -> None:
-    text = simulated_report("16.0", 1)
-    start, end = text.index("Recovery Management"), text.index("Disk I/O Management")
-    report = parse(text[:start] + text[end:])
-    assert report.ended and not report.complete
-    assert report.missing == ["section Recovery Management"]

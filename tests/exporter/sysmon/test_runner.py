@@ -22,7 +22,7 @@ from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.sysmon import runner
-from ase_exporter.sysmon.runner import SampleError, SysmonRunner, statement, take_sample
+from ase_exporter.sysmon.runner import SampleError, SysmonRunner, take_sample
 
 REPORT = samples.report(samples.TRANSACTIONS).splitlines()
 AUTH = Auth(user="sysmon", password=SYSMON)
@@ -81,10 +81,6 @@ def scheduled(
 
 def exported(schedule: SysmonRunner) -> str:
     return render_text(schedule.families())
-
-
-def test_every_call_says_noclear() -> None:
-    assert statement(90) == "sp_sysmon '00:01:30', 'noclear'"
 
 
 def test_a_sample_is_taken_with_a_login_and_a_connection_of_its_own(target: Target) -> None:

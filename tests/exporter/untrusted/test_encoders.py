@@ -10,19 +10,14 @@ from itertools import chain
 
 import pytest
 from markdown_it import MarkdownIt
-from prometheus_client.parser import text_string_to_metric_families
 from rich.table import Table
 from sqlglot import Dialect, TokenType
 from tests.exporter.untrusted.hostile_names import hostile_names
 
-from ase_exporter.changes.change import Change
 from ase_exporter.mcp_server.privacy import encoded
-from ase_exporter.metrics.exposition import render_text
-from ase_exporter.metrics.families import Family
 from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.terminal import PlainConsole
-from ase_exporter.views.page import render
 from ase_exporter.views.view import Foreign
 
 NAMES = hostile_names()
@@ -118,7 +113,7 @@ def test_promql() -> None:
         assert ast.literal_eval(encoders.promql(shown)) == shown
 
 
-def test_terminal_page_and_assistant() -> None:
+def test_terminal_and_assistant() -> None:
     for name in NAMES:
         shown = one_line(name)
         out = io.StringIO()
@@ -131,30 +126,6 @@ def test_terminal_page_and_assistant() -> None:
         assert [line.strip() for line in out.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "").split("\n")] == [
             shown.strip(), "name", shown.strip(), "",
         ]  # fmt: skip
-        change = Change("0" * 16, "", "cache", shown, "1", "2", 0.0)
-        chosen = {"target": "", "text": name, "since": ""}
-        page = _Texts(
-            render(
-                "changes.html",
-                title="x",
-                changes=[change],
-                chosen=chosen,
-                host="host",
-                targets=[name],
-                zone="UTC",
-            )
-        )
-        assert not {"script", "img"} & set(page.tags)
-        assert shown in page.text
         answer = encoded({"name": Foreign(name)})
         assert answer["name"].isprintable() and answer["foreign"] == ["name"]
         assert json.loads(json.dumps(answer)) == answer
-
-
-def test_metrics() -> None:
-    for name in NAMES:
-        shown = one_line(name)
-        (family,) = text_string_to_metric_families(
-            render_text([Family("ase_x", "gauge", "help", ("name",), [((shown,), 1.0)])])
-        )
-        assert [sample.labels for sample in family.samples] == [{"name": shown}]

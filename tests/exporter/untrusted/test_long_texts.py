@@ -6,6 +6,7 @@ import pytest
 
 from ase_exporter.catalogue.labels import log_problem
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.sysmon.report import parse
 from ase_exporter.untrusted.statements import login_name, program_name, without_literals
 
@@ -17,12 +18,15 @@ READERS: dict[str, Callable[[str], object]] = {
     "login": login_name,
     "statement": without_literals,
     "message": lambda text: log_problem(0, text),
+    "answer": public_text,
     "report": lambda text: parse(f"Kernel Utilization\n{text}.\n  Engine 0  {text}.\n"),
 }
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("word", ["1", " ", "a", "x-", "=", "'", "exec a ", "timeslice ", "1 min "])
+@pytest.mark.parametrize(
+    "word", ["1", " ", "a", "x-", "=", "'", "exec a ", "select ", "timeslice ", "1 min "]
+)
 @pytest.mark.parametrize("reader", READERS)
 def test_no_text_takes_more_time_than_in_proportion_to_its_length(reader: str, word: str) -> None:
     READERS[reader]((word * LENGTH)[:LENGTH])
