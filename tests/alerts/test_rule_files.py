@@ -1,8 +1,6 @@
 """The rule files are up to date, and settings that would make rules that never work are refused."""
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from alerts import write
@@ -11,7 +9,8 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import rule_files, with_hysteresis
 from ase_exporter.rules.limits import own
-from ase_exporter.rules.parameters import DEFINITIONS, DefinitionError, parameters, ratios
+from ase_exporter.rules.limits import own
+from ase_exporter.rules.parameters import DEFINITIONS, DefinitionError, changed, parameters, ratios
 
 DIAGNOSIS = REPOSITORY / "exporter" / "ase_exporter" / "diagnosis"
 
@@ -40,10 +39,11 @@ def test_every_ratio_is_a_parameter() -> None:
     assert parameters().keys() >= ratios()
 
 
-def thresholds(tmp_path: Path, setting: str) -> Mapping[str, str]:
-    """What a file of thresholds says that has this one, NAME=VALUE."""
-    (tmp_path / "thresholds.yaml").write_text(setting.replace("=", ": ", 1))
-    return own(tmp_path / "thresholds.yaml").values
+def test_settings_take_percentages() -> None:
+    assert changed(["data_cache=15%", "space.warning=0.8"]) == {
+        "spinlock.cache_warning": "0.15",
+        "space.warning": "0.8",
+    }
 
 
 def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
@@ -63,23 +63,23 @@ def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        "spinlock.critical=15%",
+        "spinlock.critical=1",
         "spinlock.warning_for=90s",
         "spinlock.critical_for=1h30m",
         "log.backup_exempt=tempdb.*|model",
         "device.latency_seconds=2.5",
     ],
 )
-def test_settings_of_the_right_kind_are_taken(tmp_path: Path, setting: str) -> None:
+def test_settings_of_the_right_kind_are_taken(setting: str) -> None:
     name, _, text = setting.partition("=")
-    assert thresholds(tmp_path, setting) == {name: text.replace("15%", "0.15")}
+    assert changed([setting]) == {name: text}
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
         ("spinlock.warning_for=lots", "spinlock.warning_for: 'lots': expected a duration such as 5m"),
-        ("spinlock.warning_for=10", "spinlock.warning_for: 10: expected a duration such as 5m"),
+        ("spinlock.warning_for=10", "spinlock.warning_for: '10': expected a duration such as 5m"),
         ("spinlock.warning_for=-1m", "spinlock.warning_for: '-1m': expected a duration such as 5m"),
         ("spinlock.critical=10", "spinlock.critical: 10: expected a ratio from 0 to 1"),
         ("spinlock.critical=-1", "spinlock.critical: -1: expected a ratio from 0 to 1"),
@@ -95,9 +95,9 @@ def test_settings_of_the_right_kind_are_taken(tmp_path: Path, setting: str) -> N
         ("spinlock.seconds_per_spin=2e-8", "the exporter calculates with it, too: change it in"),
     ],
 )
-def test_other_settings_are_named_in_one_line(tmp_path: Path, setting: str, message: str) -> None:
+def test_other_settings_are_named_in_one_line(setting: str, message: str) -> None:
     with pytest.raises(DefinitionError, match=re.escape(message)) as raised:
-        thresholds(tmp_path, setting)
+        own(None, [setting])
     assert "\n" not in str(raised.value)
 
 

@@ -13,8 +13,13 @@ from ase_exporter.regular_files import create
 _STEP = re.compile(r'("value": )([^,\n]+)(,\s+"color": "[^"]+",\s+"parameter": "(?P<name>[^"]+)")')
 
 
-def rules(directory: Path, interval: float = 15.0, thresholds: Path | None = None) -> None:
-    _write(directory, rule_texts(interval, thresholds))
+def rules(
+    directory: Path,
+    interval: float = 15.0,
+    thresholds: Path | None = None,
+    settings: list[str] | None = None,
+) -> None:
+    _write(directory, rule_texts(interval, settings, thresholds))
 
 
 def dashboards(directory: Path, thresholds: Path | None = None) -> None:
@@ -37,11 +42,13 @@ def config(directory: Path) -> None:
     _write(directory, shipped_files("config"))
 
 
-def rule_texts(interval: float, thresholds: Path | None = None) -> dict[str, str]:
-    """Rule files by name, for a scrape interval in seconds and the file of --thresholds."""
+def rule_texts(
+    interval: float, settings: list[str] | None = None, thresholds: Path | None = None
+) -> dict[str, str]:
+    """Rule files by name, for a scrape interval in seconds, and for thresholds as --thresholds and --set have them."""
     from ase_exporter.rules import definitions, intervals, limits
 
-    own = limits.own(thresholds)
+    own = limits.own(thresholds, settings or [])
     return intervals.rule_files(interval, definitions.own_rule_files(own) if own else {})
 
 

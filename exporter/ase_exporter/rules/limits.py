@@ -24,6 +24,7 @@ from ase_exporter.rules.parameters import (
     PLACEHOLDER,
     DefinitionError,
     beside,
+    changed,
     check_order,
     checked_value,
     full_name,
@@ -129,11 +130,12 @@ def limitable() -> Mapping[str, Sequence[str]]:
     return found
 
 
-def own(path: Path | None) -> Thresholds:
-    """What a file says, if there is one. Raises UserError."""
+def own(path: Path | None, settings: Iterable[str] = ()) -> Thresholds:
+    """What a file says, and settings NAME=VALUE, which come after it. Raises UserError."""
     read = _read(path) if path else Thresholds()
-    _check_orders(read.values, read.limits, str(path))
-    return read
+    values = {**read.values, **changed(settings)}
+    _check_orders(values, read.limits, str(path or "--set"))
+    return Thresholds(values, read.limits)
 
 
 def _check_orders(values: Mapping[str, str], limits: Sequence[Limit], where: str) -> None:

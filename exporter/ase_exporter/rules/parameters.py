@@ -42,6 +42,20 @@ def thresholds() -> Mapping[str, float]:
     return {name: float(value) for name, value in _numbers_and_texts().items() if not isinstance(value, str)}
 
 
+def changed(settings: Iterable[str]) -> dict[str, str]:
+    """Return the parameters that settings NAME=VALUE give another value, as `parameters` does.
+
+    NAME is group.name or a short name. Raises DefinitionError.
+    """
+    overrides: dict[str, str] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise DefinitionError(f"--set {setting}: expected NAME=VALUE, such as data_cache=0.15")
+        overrides.update([checked_value(name.strip(), text.strip(), "--set")])
+    return overrides
+
+
 def checked_value(name: str, value: Any, where: str) -> tuple[str, str]:
     """Full name and text of a parameter that a user gives; text may be a percentage.
 

@@ -50,6 +50,26 @@ def test_files_of_an_older_version_are_replaced_and_others_stay(run: Run, tmp_pa
     assert (tmp_path / "mine.sql").read_text() == "mine"
 
 
+def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
+    settings = [
+        "data_cache=0.15",
+        "spinlock.hold=10m",
+        "links.runbooks=https://wiki/ase",
+        "spinlock.min_engine_share=2e-5",
+    ]
+    result = run(
+        "write", "rules", "--output", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings)
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    written = {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()}
+    assert written.keys() == {path.name for path in (REPOSITORY / "alerts" / "rules").iterdir()}
+    text = written["spinlocks.alerts.yaml"]
+    assert 'ase:spinlock_contention:ratio_irate1m{class="data_cache"} > 0.15' in text
+    assert "[10m]" in text
+    assert "https://wiki/ase/AseSpinlockContention.md" in text
+    assert "> 2e-05" in text
+
+
 def test_boards_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("data_cache: 15%\nlimits: [{server: BILLING, space.warning: 80%}]\n")
     output = tmp_path / "boards"
