@@ -9,7 +9,6 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import rule_files, with_hysteresis
 from ase_exporter.rules.limits import own
-from ase_exporter.rules.limits import own
 from ase_exporter.rules.parameters import DEFINITIONS, DefinitionError, changed, parameters, ratios
 
 DIAGNOSIS = REPOSITORY / "exporter" / "ase_exporter" / "diagnosis"

@@ -98,12 +98,11 @@ def world(directory: Path) -> Iterator[World]:
         environment["ASE_SIMULATOR_LOGIN"] = f"sa: monitor:{PASSWORD}"
         simulator = start("ase-simulator", "--port=0", "--scenario=quiet-oltp", "--speed=60")
         environment["ASE_PORT"] = str(simulator)
-        # What isql, FreeTDS's, reads, and what the exporter does.
-        for file, entry in {
-            "freetds.conf": "[{}]\nhost = 127.0.0.1\nport = {}\ntds version = 5.0\n",
-            ".interfaces": "{}\n\tquery tcp ether 127.0.0.1 {}\n",
-        }.items():
-            (directory / file).write_text("".join(entry.format(name, simulator) for name in SERVERS))
+        (directory / "freetds.conf").write_text(
+            "".join(
+                f"[{name}]\nhost = 127.0.0.1\nport = {simulator}\ntds version = 5.0\n" for name in SERVERS
+            )
+        )
         (directory / "served.yaml").write_text(configuration(simulator, directory))
         exporter = start(
             "ase-exporter serve",

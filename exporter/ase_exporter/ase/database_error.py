@@ -96,7 +96,7 @@ def _login_error(kind: Kind, number: int | None, text: str, address: str) -> Dat
         return DatabaseError(
             kind,
             f"{address}: something listens there, but it does not speak TDS: is this the port of ASE?"
-            " One that is marked ssl in interfaces expects TLS: use a port without",
+            " One that is marked ssl in interfaces or sql.ini expects TLS: use a port without",
         )
     if kind == "refused":
         return DatabaseError(kind, f"{address} refused the connection")

@@ -1,4 +1,4 @@
-"""Servers by the names that ASE's own programs know: from an interfaces file."""
+"""Servers by the names that ASE's own programs know: from interfaces, sql.ini or freetds.conf."""
 
 import io
 import os
@@ -15,8 +15,8 @@ from ase_exporter.regular_files import decoded, read_bytes
 _CONNECT_SECONDS = 2.0
 # An address of the Transport Layer Interface: the family IPv4 in either byte order, port, host.
 _TLI = re.compile(r"(?:\\x|0x)?(?:0002|0200)([0-9a-f]{4})([0-9a-f]{8})(?:[0-9a-f]{2})*", re.IGNORECASE)
-# The first word of a line: the name of an entry.
-_NAME = re.compile(r"^[\w.-]+", re.MULTILINE)
+# The first word of a line without `=`: the name of an entry or of a section.
+_NAME = re.compile(r"^\[?([\w.-]++)(?![^\n]*=)", re.MULTILINE)
 
 
 class UnknownServerError(UserError):
@@ -80,21 +80,32 @@ def interfaces_files(environment: Mapping[str, str]) -> Iterator[Path]:
     """Where servers may be listed, in the order in which the files are searched."""
     home = Path(environment.get("HOME") or "/nonexistent")
     if sybase := environment.get("SYBASE"):
-        yield Path(sybase) / "interfaces"
+        yield from (Path(sybase) / "interfaces", Path(sybase) / "ini" / "sql.ini")
     yield home / ".interfaces"
+    if configured := environment.get("FREETDSCONF"):
+        yield Path(configured)
+    yield from (home / ".freetds.conf", Path("/etc/freetds/freetds.conf"), Path("/etc/freetds.conf"))
 
 
 def parse_interfaces(text: str, name: str) -> list[Address] | None:
-    """The addresses of a server: a name at the start of a line, and `query …` lines below it; None if it is not there.
+    """The addresses of a server in a file of any of the three formats; None if it has none.
 
-    Raises ValueError, with the line, for an entry that names no address.
+    Raises ValueError, with the line, for an entry that names no address. A file with sections in brackets is sql.ini or
+    freetds.conf; their names are found in any case, as FreeTDS and Open Client for Windows do.
     """
-    here, start, queries = False, 0, []
     # Unlike splitlines, which ends lines within comments: at the byte that is an ellipsis on Windows, for example.
-    for number, line in enumerate(io.StringIO(text, newline=None), 1):
+    numbered = enumerate(io.StringIO(text, newline=None), 1)
+    lines = [(number, line) for number, line in numbered if line.strip()[:1] not in "#;"]
+    if any(line.lstrip().startswith("[") for _, line in lines):
+        return _of_section(lines, name)
+    return _of_entry(lines, name)
+
+
+def _of_entry(lines: list[tuple[int, str]], name: str) -> list[Address] | None:
+    """interfaces: a name at the start of a line, and `query API PROTOCOL HOST PORT FILTER` lines below it."""
+    here, start, queries = False, 0, []
+    for number, line in lines:
         words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
         if not line[0].isspace():
             here = words[0] == name
             start = start or (number if here else 0)
@@ -108,6 +119,37 @@ def _of_query(words: list[str]) -> list[str]:
     if words[:1] == ["tli"] and (match := _TLI.fullmatch(words[3] if len(words) > 3 else "")):
         return [socket.inet_ntoa(bytes.fromhex(match[2])), str(int(match[1], 16)), *words[4:]]
     return words[2:] if words[:1] in (["tcp"], ["tcp6"]) else []
+
+
+def _of_section(lines: list[tuple[int, str]], name: str) -> list[Address] | None:
+    """sql.ini and freetds.conf: `query=NETWORK,HOST,PORT,FILTER` lines, or a host and a port; the last ones count.
+
+    What freetds.conf has for all servers is in its section `global`.
+    """
+    wanted = " ".join(name.split()).lower()
+    here, start, queries = "", 0, []
+    found: dict[str, dict[str, tuple[int, str]]] = {"global": {}, wanted: {}}
+    for number, line in lines:
+        option, _, value = line.partition("=")
+        option = " ".join(option.split()).lower()
+        if option.startswith("["):
+            here = option[1:].partition("]")[0].strip()
+            start = start or (number if here == wanted else 0)
+        elif here == wanted and option == "query":
+            queries.append((number, [word.strip() for word in value.split(",")][1:]))
+        elif here in found:
+            found[here][option] = number, re.split("[;#]", value)[0].strip()
+    if not start:
+        return None
+    options = found["global"] | found[wanted]
+    if "instance" in options:
+        raise ValueError(
+            f"line {options['instance'][0]}: {name}: an instance is of Microsoft SQL Server; expected a port"
+        )
+    if not queries and ("master" not in options or "host" in options):
+        number, host = options.get("host", (start, ""))
+        queries.append((number, [host, options.get("port", (0, ""))[1]]))
+    return _addresses(name, start, queries)
 
 
 def _addresses(name: str, start: int, queries: list[tuple[int, list[str]]]) -> list[Address]:
