@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -176,13 +175,3 @@ def test_the_image_is_built_from_the_sources_and_nothing_else() -> None:
         if line.startswith("COPY ") and "--from" not in line
     ]
     assert {name for names in copied for name in names} <= kept | {"."}
-
-
-def test_the_image_builds_with_the_setuptools_that_developers_have() -> None:
-    (script,) = re.findall(r"(sed -n '.*') requirements-dev.txt", DOCKERFILE.read_text())
-    found = subprocess.run(
-        f"{script} requirements-dev.txt", shell=True, cwd=REPOSITORY, capture_output=True, text=True
-    )
-    first, *hashes = found.stdout.splitlines()
-    assert first.startswith("setuptools==")
-    assert hashes and all(line.strip().startswith("--hash=sha256:") for line in hashes)
