@@ -183,22 +183,6 @@ def test_contention_is_listed_and_fires_where_the_figures_call_for_it(evaluated:
     }
 
 
-@pytest.mark.parametrize("series", SERIES)
-def test_compare_prints_the_tables_of_the_case_study(comparisons: dict[str, Comparison], series: str) -> None:
-    comparison = comparisons[series]
-    assert [span.name for span in comparison.spans] == [run for run in RUNS if run.startswith(series)]
-    for number, span in enumerate(comparison.spans):
-        printed = Printed(span.name)
-        assert row(comparison, "cpu_busy").values[number] == pytest.approx(
-            printed.cpu_busy, abs=PRINTED_RATIO
-        )
-        for cache, contention in printed.contention.items():
-            measured = row(comparison, "cache_contention", cache).values[number]
-            assert measured == pytest.approx(contention, abs=PRINTED_RATIO)
-        throughput = row(comparison, "throughput_per_cpu_unit").values[number]
-        assert throughput == pytest.approx(printed.throughput, abs=PRINTED_THROUGHPUT)
-
-
 # Run of series 2 -> whether CPU busy fell, verdicts on throughput, and on the contention of each cache. The slide says
 # that TSX made "every measure" better; its own table has the default data cache going from 2.1 to 4.0 %. LFB made no
 # difference, or a slight worsening; CPU busy, which that slide does not show, falls by half a point in its own table.

@@ -1,24 +1,18 @@
 """The shipped Alertmanager configuration in a real Alertmanager: routing, grouping, inhibition, texts."""
 
-import json
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
-import yaml
 from tests.paths import DEPLOY
 from tests.programs import START, answers, eventually, listening
 from tests.webhook import Webhook
 
-from ase_exporter.assets import load_yaml
 from ase_simulator.demo import scaling
 from ase_simulator.demo.processes import HOST
 from ase_simulator.demo.webhook import Notification
@@ -223,37 +217,3 @@ def test_critical_inhibits_the_warning_of_the_same_subject_only(shipped: Shipped
     shipped.wait("AseBlocking")
     received = {(n.labels["severity"], n.labels["database"]) for n in shipped.received() if n.name == name}
     assert received == {("critical", "orders"), ("warning", "history")}
-
-
-def test_a_chat_message_reads_well(tmp_path: Path) -> None:
-    received: list[dict[str, Any]] = []
-    arrived = threading.Event()
-
-    class Chat(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-            arrived.set()
-
-    with ThreadingHTTPServer((HOST, 0), Chat) as chat:
-        threading.Thread(target=chat.serve_forever, daemon=True).start()
-        (tmp_path / "chat-url").write_text(f"http://{HOST}:{chat.server_address[1]}/")
-        content = load_yaml((ALERTMANAGER / "examples" / "chat.yml").read_text())
-        content["receivers"][0]["slack_configs"][0]["api_url_file"] = str(tmp_path / "chat-url")
-        content["route"]["group_wait"] = "15s"
-        text = scaling.scaled_alertmanager(yaml.safe_dump(content), PACE, TEMPLATES)
-        with alertmanager(text, tmp_path) as running:
-            running.fire(alert("AseBlocking", "warning", "prod1"))
-            assert arrived.wait(60)
-        chat.shutdown()
-    message = received[0]["attachments"][0]
-    assert message["title"] == "prod1: 1 firing: AseBlocking"
-    lines = message["text"].splitlines()
-    assert lines[0] == "[warning] prod1: AseBlocking"
-    assert lines[1] == "  What it means."
-    assert lines[2].startswith("  since ")
-    assert lines[3:] == [
-        "  graph:   http://grafana/d/x",
-        "  runbook: http://runbooks/x.md",
-    ]

@@ -9,9 +9,7 @@ from tests.simulator.tds.type_cases import TYPES
 
 from ase_simulator.contracts import LoginRequest, ServerError
 from ase_simulator.results import (
-    Affected,
     Column,
-    Disconnect,
     EnvChange,
     Message,
     Result,
@@ -98,9 +96,6 @@ class ScriptedSession:
             old, self.database = self.database, words[4:].strip("[]")
             yield EnvChange("database", self.database, old)
             yield Message(5701, 10, 2, f"Changed database context to '{self.database}'.\n")
-        elif words == "disconnect":
-            yield Message(6005, 14, 1, "Server shutdown in progress.")
-            yield Disconnect()
 
 
 class ScriptedBackend:
@@ -118,13 +113,6 @@ class ScriptedBackend:
             "types null": lambda: [all_types(nullable=True, null=True)],
             "print": lambda: [Message(0, 10, 1, "hello from ASE")],
             "error": lambda: [Message(208, 16, 1, "nothing not found.", line=3)],
-            "sets": lambda: [
-                numbers(2),
-                Affected(5),
-                Message(0, 10, 1, "between"),
-                numbers(0),
-                numbers(3),
-            ],
         }
         self.heard: list[str] = []
         self.logins: list[LoginRequest] = []
