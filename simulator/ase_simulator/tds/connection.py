@@ -13,7 +13,6 @@ from ase_simulator.contracts import Backend, LoginRequest, Session
 from ase_simulator.faults import Faults
 from ase_simulator.results import EnvChange, Message
 from ase_simulator.tds import tokens
-from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.login import LoginRecord, PasswordExchange, read_login
 from ase_simulator.tds.packets import (
@@ -144,8 +143,8 @@ class Connection:
 
     async def _welcome(self, session: Session, record: LoginRecord) -> None:
         dialect, request = record.dialect, record.request
-        capabilities = dialect.capabilities.served()
-        size = packet_size(record.packet_size, capabilities)
+        # The client lets the server choose a larger one.
+        size = min(max(record.packet_size, CHOSEN_SIZE), MAX_SIZE)
         self._reply.add(tokens.environment(dialect, EnvChange("database", session.database, "")))
         self._notice(dialect, 5701, f"Changed database context to '{session.database}'.\n")
         self._reply.add(tokens.environment(dialect, EnvChange("language", request.language, "")))
@@ -155,7 +154,7 @@ class Connection:
             self._notice(dialect, 5704, f"Changed client character set setting to '{request.charset}'.\n")
         self._reply.add(tokens.packet_size(dialect, size, DEFAULT_SIZE))
         self._reply.add(tokens.login_answer(dialect, LoginStatus.SUCCEED, self._version))
-        self._reply.add(tokens.capabilities(dialect, capabilities))
+        self._reply.add(tokens.capabilities(dialect, record.capabilities))
         self._reply.add(tokens.done(dialect, Done.FINAL))
         await self._reply.finish()
         self._reply.size = size
@@ -230,13 +229,6 @@ def version_number(banner: str) -> bytes:
     found = _VERSION.search(banner)
     release, major, minor, pack = found.groups(default="0") if found else ("0", "0", "0", "0")
     return bytes((int(release), int(major), max(int(minor), int(pack)), 0))
-
-
-def packet_size(asked: int, capabilities: Capabilities) -> int:
-    """The packet size: the client's within bounds, or larger if the client lets the server choose."""
-    if capabilities.grant("SERVER_PACKET_SIZE"):
-        asked = max(asked, CHOSEN_SIZE)
-    return min(max(asked, DEFAULT_SIZE), MAX_SIZE)
 
 
 async def _cancelled(work: asyncio.Task[bool]) -> None:

@@ -1,8 +1,7 @@
-"""Result of the login negotiation: byte order, character set, capabilities."""
+"""Result of the login negotiation: byte order, character set."""
 
 from dataclasses import dataclass
 
-from ase_simulator.tds.capabilities import NONE, Capabilities
 from ase_simulator.tds.fields import Layout
 
 
@@ -12,16 +11,10 @@ class Dialect:
 
     layout: Layout
     codec: str = "utf-8"
-    capabilities: Capabilities = NONE
 
     @property
     def order(self) -> str:
         return self.layout.order
-
-    @property
-    def wide(self) -> bool:
-        """Row and parameter formats in their wide form."""
-        return self.capabilities.grant("WIDE_TABLES")
 
     def encode(self, text: str) -> bytes:
         return text.encode(self.codec, "replace")

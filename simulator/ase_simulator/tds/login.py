@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Type
 from ase_simulator.tds import tokens
-from ase_simulator.tds.capabilities import Capabilities
+from ase_simulator.tds.capabilities import served
 from ase_simulator.tds.charsets import codec
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import BIG_ENDIAN, LITTLE_ENDIAN, Fields, Layout
@@ -30,8 +30,6 @@ CAPABILITY = 0xE2
 
 KEY_AND_NONCE = 30
 ENCRYPTED_PASSWORD = 31
-# to clients that can encrypt commands too; their session key comes with the password and is never used
-KEY_AND_NONCE_FOR_COMMANDS = 35
 NONCE_SIZE = 16
 KEY_BITS = 2048
 
@@ -40,11 +38,13 @@ KEY_BITS = 2048
 class LoginRecord:
     """The first message of a client.
 
-    named_charset: it chose the character set. encrypted: its password follows, encrypted by the server's key.
+    capabilities: of the client that are served. named_charset: it chose the character set. encrypted: its password
+    follows, encrypted by the server's key.
     """
 
     request: LoginRequest
     dialect: Dialect
+    capabilities: bytes
     packet_size: int
     named_charset: bool
     encrypted: bool
@@ -64,7 +64,8 @@ def read_login(body: bytes, charset: str, address: str) -> LoginRecord:
     raw = _read_names(fields)
     wanted = raw["charset"].decode("ascii", "replace")
     used = wanted if codec(wanted) else charset
-    dialect = Dialect(Layout(order), codec(used) or "ascii", _capabilities(fields))
+    capabilities = _capabilities(fields)
+    dialect = Dialect(Layout(order), codec(used) or "ascii")
     text = {key: dialect.decode(value) for key, value in raw.items()}
     request = LoginRequest(
         user=text["user"],
@@ -79,7 +80,7 @@ def read_login(body: bytes, charset: str, address: str) -> LoginRecord:
     )
     size = int(text["packet_size"]) if text["packet_size"].isdigit() else DEFAULT_SIZE
     encrypted = bool(raw["security"][0] & WANTS_NONCE_ENCRYPTION)
-    return LoginRecord(request, dialect, size, used == wanted, encrypted)
+    return LoginRecord(request, dialect, capabilities, size, used == wanted, encrypted)
 
 
 def _read_names(fields: Fields) -> dict[str, bytes]:
@@ -116,10 +117,8 @@ def _name(fields: Fields, size: int = NAME_SIZE) -> bytes:
     return data[:length]
 
 
-def _capabilities(fields: Fields) -> Capabilities:
-    if not fields or fields.u1() != CAPABILITY:
-        return Capabilities()
-    return Capabilities.decode(fields.take(fields.u2()))
+def _capabilities(fields: Fields) -> bytes:
+    return served(fields.take(fields.u2())) if fields and fields.u1() == CAPABILITY else b""
 
 
 class PasswordExchange:
@@ -138,7 +137,7 @@ class PasswordExchange:
         ]
         return b"".join(
             (
-                tokens.security_message(dialect, _challenge(dialect)),
+                tokens.security_message(dialect, KEY_AND_NONCE),
                 parameter_formats(dialect, types),
                 parameter_values(types, [1, key, self._nonce]),
             )
@@ -162,11 +161,6 @@ class PasswordExchange:
         except ValueError:
             return ""
         return dialect.decode(clear[NONCE_SIZE:]) if clear.startswith(self._nonce) else ""
-
-
-def _challenge(dialect: Dialect) -> int:
-    commands = dialect.capabilities.grant("COMMAND_ENCRYPTION")
-    return KEY_AND_NONCE_FOR_COMMANDS if commands else KEY_AND_NONCE
 
 
 @cache

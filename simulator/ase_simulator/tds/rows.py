@@ -27,17 +27,16 @@ class RowFormat:
         self.write = row_writer(self._types)
 
     def encode(self) -> bytes:
-        """ROWFMT, or ROWFMT2 for clients that support wide tables."""
+        """ROWFMT2."""
         layout = self._dialect.layout
-        wide = self._dialect.wide
         parts = [layout.u2(len(self._columns))]
         for column, kind in zip(self._columns, self._types, strict=True):
-            names = name = _name(self._dialect, column.name)
-            if wide:  # the label, then catalogue, schema and table (left empty), and the name
-                names += bytes(3) + name
-            status = NULL_ALLOWED * column.nullable
-            parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind))
-        return _sized(self._dialect, 0x61, 0xEE, b"".join(parts))
+            name = _name(self._dialect, column.name)
+            status = layout.u4(NULL_ALLOWED * column.nullable)
+            # The label, then catalogue, schema and table (left empty), and the name.
+            parts.append(name + bytes(3) + name + status + _type(self._dialect, kind))
+        body = b"".join(parts)
+        return b"\x61" + layout.u4(len(body)) + body
 
     def blocks(self, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, bytes]]:
         """ROW tokens in blocks with their numbers of rows; an error is raised after the rows before it."""
@@ -85,16 +84,6 @@ def _name(dialect: Dialect, name: str) -> bytes:
     return bytes((len(data),)) + data
 
 
-def _status(dialect: Dialect, status: int) -> bytes:
-    return dialect.layout.u4(status) if dialect.wide else bytes((status,))
-
-
 def _type(dialect: Dialect, kind: WireType) -> bytes:
     table = bytes(2) if kind.token in LARGE else b""  # a name, left empty
     return dialect.layout.u4(kind.user_type) + bytes((kind.token,)) + kind.format + table + bytes(1)
-
-
-def _sized(dialect: Dialect, wide_token: int, token: int, body: bytes) -> bytes:
-    if dialect.wide:
-        return bytes((wide_token,)) + dialect.layout.u4(len(body)) + body
-    return bytes((token,)) + dialect.layout.u2(len(body)) + body

@@ -3,7 +3,6 @@
 from enum import IntEnum, IntFlag
 
 from ase_simulator.results import EnvChange, Message, TransactionState
-from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.dialect import Dialect
 
 
@@ -99,8 +98,8 @@ def login_answer(dialect: Dialect, status: LoginStatus, version: bytes) -> bytes
     return _sized(dialect, 0xAD, body)
 
 
-def capabilities(dialect: Dialect, granted: Capabilities) -> bytes:
-    return _sized(dialect, 0xE2, granted.encode())
+def capabilities(dialect: Dialect, granted: bytes) -> bytes:
+    return _sized(dialect, 0xE2, granted)
 
 
 def return_status(dialect: Dialect, value: int) -> bytes:

@@ -3,14 +3,13 @@
 import csv
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.tds import values
-from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.dialect import Dialect
 
 Encoder = Callable[[object], bytes]
@@ -21,7 +20,6 @@ class DataType:
 
     CHAR = 0x2F
     BIT = 0x32
-    UNITEXT = 0xAE
     LONGCHAR = 0xAF
     LONGBINARY = 0xE1
 
@@ -32,8 +30,7 @@ class Entry:
 
     family: how its values are written. token: the data type if never NULL (0: there is none); nullable: if it may be.
     code: of struct, for types of fixed size; parts: what turns a value into the fields of the code (None: it is the
-    field); scale: follows the size in formats. capability: of clients that support it ('' for all), with the type that
-    others get instead.
+    field); scale: follows the size in formats.
     """
 
     name: TypeName
@@ -44,9 +41,6 @@ class Entry:
     code: str
     parts: Callable[[object], object] | None
     scale: bytes
-    capability: str
-    instead: TypeName
-    precision: int
 
     @property
     def size(self) -> int:
@@ -64,9 +58,6 @@ def _entry(row: dict[str, Any]) -> Entry:
         row["code"],
         getattr(values, row["parts"]) if row["parts"] else None,
         bytes((int(row["scale"]),)) if row["scale"] else b"",
-        row["capability"],
-        row["instead"],
-        int(row["precision"] or 0),
     )
 
 
@@ -94,19 +85,9 @@ class WireType:
     encode: Encoder
 
 
-def gated(kind: Type, capabilities: Capabilities) -> Type:
-    """The type itself, or the nearest one that the client supports."""
-    entry = ENTRIES[kind.name]
-    while entry.capability and not capabilities.grant(entry.capability):
-        kind = replace(kind, name=entry.instead, precision=entry.precision)
-        entry = ENTRIES[kind.name]
-    return kind
-
-
 @lru_cache(maxsize=4096)
 def wire_type(kind: Type, nullable: bool, dialect: Dialect) -> WireType:
     """How values of a type are written to a client."""
-    kind = gated(kind, dialect.capabilities)
     entry = ENTRIES[kind.name]
     if entry.family == "fixed":
         return _fixed(entry, nullable, dialect)
@@ -148,10 +129,7 @@ def _large_object(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
     def encode(value: object) -> bytes:
         if value is None:
             return b"\0"
-        if isinstance(value, str):
-            data = value.encode(layout.utf16) if entry.token == DataType.UNITEXT else dialect.encode(value)
-        else:
-            data = _bytes(value)
+        data = dialect.encode(value) if isinstance(value, str) else _bytes(value)
         pointer: bytes = getattr(value, "pointer", _NO_POINTER)
         return bytes((len(pointer),)) + pointer + _TIMESTAMP + layout.u4(len(data)) + data
 
@@ -175,7 +153,7 @@ def _binary(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
         part = _bytes(value)[:length]
         return part.ljust(length, b"\0") if kind.name == "binary" else part
 
-    return _of_length(kind.length, entry, dialect, data, (DataType.LONGBINARY, "LONG_BINARY"))
+    return _of_length(kind.length, entry, dialect, data, DataType.LONGBINARY)
 
 
 def _characters(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
@@ -184,7 +162,7 @@ def _characters(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
         # ASE has no empty string: '' is one blank
         return part.ljust(length) if entry.token == DataType.CHAR else part or b" "
 
-    return _of_length(kind.length, entry, dialect, data, (DataType.LONGCHAR, "LONG_CHAR"))
+    return _of_length(kind.length, entry, dialect, data, DataType.LONGCHAR)
 
 
 def _of_length(
@@ -192,14 +170,13 @@ def _of_length(
     entry: Entry,
     dialect: Dialect,
     data: Callable[[int, object], bytes],
-    long: tuple[int, str],
+    long: int,
 ) -> WireType:
-    """A type of up to 255 bytes, or of more. data: cuts a value; long: token of more, and who supports it."""
-    token, capability = long
-    if length >= SHORTEST_LONG and dialect.capabilities.grant(capability):
+    """A type of up to 255 bytes, or of more. data: cuts a value; long: token of more."""
+    if length >= SHORTEST_LONG:
         u4 = dialect.layout.u4
-        return WireType(token, entry.user_type, u4(length), _sized(partial(data, length), u4))
-    length = min(length or SHORTEST_LONG, SHORTEST_LONG - 1)
+        return WireType(long, entry.user_type, u4(length), _sized(partial(data, length), u4))
+    length = length or SHORTEST_LONG - 1
     return WireType(entry.token, entry.user_type, _byte(length), _sized(partial(data, length), _byte))
 
 

@@ -10,8 +10,8 @@ HEADER = struct.Struct(">BBHHBB")
 LOGIN, REPLY, ATTENTION, BULK, NORMAL = 2, 4, 6, 7, 15
 EOM = 1
 
-# requests: what FreeTDS sends, and UNITEXT; rejections: what it sends
-REQUESTS = {*range(1, 39), 40, 42, 43, 45, 46, 48, 49, 50, 51, 59, 61, 62, 63, 64, 71, 72, 79, 80, 83, 93, 94}
+# What FreeTDS sends.
+REQUESTS = {*range(1, 39), 40, 42, 43, 45, 46, 48, 49, 50, 51, 59, 61, 62, 63, 64, 71, 72, 79, 83, 93, 94}
 REJECTIONS = {27, 29, 30, 33}
 
 DONE_TOKENS = {0xFD: "DONE", 0xFE: "DONEPROC", 0xFF: "DONEINPROC"}
@@ -74,8 +74,6 @@ class Codec:
         *,
         charset: str = "utf8",
         packet_size: int = 512,
-        requests: Iterable[int] = REQUESTS,
-        rejections: Iterable[int] = REJECTIONS,
         security: int = 0,
     ) -> bytes:
         """The login record and capabilities."""
@@ -94,7 +92,7 @@ class Codec:
                 *(name(str(packet_size), 6), bytes(4)),
             )
         )
-        asked, spared = mask(requests), mask(rejections)
+        asked, spared = mask(REQUESTS), mask(REJECTIONS)
         body = bytes((1, len(asked))) + asked + bytes((2, len(spared))) + spared
         return record + b"\xe2" + self.u2(len(body)) + body
 
@@ -147,9 +145,8 @@ class ReplyReader:
             0xE5: self._message,
             0xE3: self._environment,
             0xAD: self._login_answer,
-            0xEE: lambda: self._format("ROWFMT", wide=False),
-            0x61: lambda: self._format("ROWFMT2", wide=True),
-            0xEC: lambda: self._format("PARAMFMT", wide=False),
+            0x61: lambda: self._format("ROWFMT2"),
+            0xEC: lambda: self._format("PARAMFMT"),
             0xE2: lambda: Token("CAPABILITY", {"body": self._take(end - self._at)}),
             0x65: lambda: Token("MSG", {"status": self._int("B"), "id": self._int("H")}),
         }
@@ -176,13 +173,13 @@ class ReplyReader:
         server = self._take(4)
         return Token("LOGINACK", {"status": status, "version": version, "name": name, "server": server})
 
-    def _format(self, name: str, *, wide: bool) -> Token:
-        self._columns = [self._column(name, wide) for _ in range(self._int("H"))]
+    def _format(self, name: str) -> Token:
+        self._columns = [self._column(wide=name == "ROWFMT2") for _ in range(self._int("H"))]
         return Token(name, {"columns": self._columns})
 
-    def _column(self, token: str, wide: bool) -> Column:
+    def _column(self, *, wide: bool) -> Column:
         name = self._short().decode()
-        if token == "ROWFMT2":
+        if wide:
             _catalogue, _schema, _table, name = (self._short().decode() for _ in range(4))
         status = self._int("I") if wide else self._int("B")
         column = Column(name, status, self._int("I"), self._int("B"))

@@ -11,12 +11,11 @@ from tests.simulator.tds.raw import (
     ERROR,
     IN_TRANSACTION,
     MORE,
-    REQUESTS,
     RawClient,
     Token,
 )
 from tests.simulator.tds.running import Running
-from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, all_types, numbers_that_fail
+from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers_that_fail
 
 from ase_simulator.results import Affected, Column, Ended, Message, Result, Rows, TransactionState, Type
 
@@ -44,13 +43,10 @@ def numbers(client: RawClient, tokens: list[Token]) -> list[int]:
     return [struct.unpack(order + "i", row["values"][0])[0] for row in named(tokens, "ROW")]
 
 
-@pytest.mark.parametrize(("requests", "message"), [(REQUESTS, 30), (REQUESTS | {106}, 35)])
-def test_the_key_for_an_encrypted_password_comes_as_the_client_can_take_it(
-    server: Running, requests: set[int], message: int
-) -> None:
+def test_the_key_for_an_encrypted_password_comes_with_a_nonce(server: Running) -> None:
     with RawClient(server.port) as client:
-        answer = client.login(USER, "", requests=requests, security=0xA1)
-    assert [t["id"] for t in named(answer, "MSG")] == [message]
+        answer = client.login(USER, "", security=0xA1)
+    assert [t["id"] for t in named(answer, "MSG")] == [30]
     assert [len(t["columns"]) for t in named(answer, "PARAMFMT")] == [3]
 
 
@@ -70,15 +66,13 @@ def test_login_announces_environment_version_and_capabilities(server: Running, o
     assert statuses(answer) == [("DONE", 0)]
 
 
-@pytest.mark.parametrize(("requests", "size"), [(REQUESTS, 2048), (REQUESTS - {79}, 1024)])
-def test_replies_fill_packets_of_the_negotiated_size(server: Running, requests: set[int], size: int) -> None:
-    """The server chooses where the client lets it."""
+def test_replies_fill_packets_of_the_size_that_the_server_chose(server: Running) -> None:
     with RawClient(server.port) as client:
-        client.login(USER, PASSWORD, packet_size=1024, requests=requests)
+        client.login(USER, PASSWORD, packet_size=1024)
         client.packet_sizes.clear()
         client.ask(client.codec.language("numbers 500"))
     assert len(client.packet_sizes) > 2
-    assert set(client.packet_sizes[:-1]) == {size}
+    assert set(client.packet_sizes[:-1]) == {2048}
 
 
 def test_a_failed_login_gets_an_error_and_the_connection_closes(server: Running) -> None:
@@ -253,55 +247,6 @@ def test_garbage_ends_the_connection_and_no_other(server: Running, client: RawCl
         client.send(garbage)
         assert client.closed()
         assert numbers(other, other.ask(other.codec.language("numbers 1"))) == [0]
-
-
-@pytest.mark.parametrize(
-    ("lacking", "kind", "token"),
-    [
-        ({80}, "unitext", 0x23),
-        ({93, 94}, "bigdatetime", 0x6F),
-        ({93, 94}, "bigtime", 0x93),
-        ({93, 94, 72}, "bigtime", 0x6F),
-        ({71}, "date", 0x6F),
-        ({72}, "time", 0x6F),
-        ({61}, "unsigned smallint", 0x26),
-        ({62}, "unsigned int", 0x26),
-        ({63}, "unsigned bigint", 0x6C),
-        ({51}, "bigint", 0x6C),
-        ({51, 62}, "unsigned int", 0x6C),
-        ({29}, "univarchar", 0x27),
-        (set(), "unitext", 0xAE),
-        (set(), "bigdatetime", 0xBB),
-        (set(), "unsigned bigint", 0x44),
-    ],
-)
-def test_a_type_the_client_lacks_comes_as_the_nearest_it_knows(
-    server: Running, lacking: set[int], kind: str, token: int
-) -> None:
-    names: list[str] = [column.type.name for column in all_types(nullable=True).columns]
-    place = names.index(kind)
-    with RawClient(server.port) as client:
-        client.login(USER, PASSWORD, requests=REQUESTS - lacking)
-        answer = client.ask(client.codec.language("types nullable"))
-    (row_format,) = named(answer, "ROWFMT2")
-    assert row_format["columns"][place].type == token
-    assert len(named(answer, "ROW")) == 1
-
-
-def test_long_strings_are_cut_for_clients_without_long_types(server: Running) -> None:
-    with RawClient(server.port) as client:
-        client.login(USER, PASSWORD, requests=REQUESTS - {28})
-        answer = client.ask(client.codec.language("types"))
-    (row,) = named(answer, "ROW")
-    assert b"y" * 255 in row["values"]
-    assert b"y" * 280 not in row["values"]
-
-
-@pytest.mark.parametrize(("requests", "name"), [(REQUESTS, "ROWFMT2"), (REQUESTS - {59}, "ROWFMT")])
-def test_formats_are_wide_for_clients_that_take_them(server: Running, requests: set[int], name: str) -> None:
-    with RawClient(server.port) as client:
-        client.login(USER, PASSWORD, requests=requests)
-        assert named(client.ask(client.codec.language("numbers 1")), name)
 
 
 @pytest.mark.parametrize(
