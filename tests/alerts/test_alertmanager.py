@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def amtool(*arguments: str | Path) -> str:
     ).stdout.strip()
 
 
-def rendered(template: str, data: dict[str, object], folder: Path) -> str:
+def rendered(template: str, data: Mapping[str, object], folder: Path) -> str:
     """What a template of ours makes of a notification."""
     (folder / "data.json").write_text(json.dumps(data))
     templates = f"--template.glob={ALERTMANAGER}/templates/*.tmpl"

@@ -79,7 +79,7 @@ def test_every_collector_that_can_be_read_is_read(version: str, tmp_path: Path) 
 
 def cpu_ms(server: Simulated) -> float:
     """CPU time of all client sessions, as the simulator accounts for it."""
-    return sum(client.cpu_ms for client in server.model.world.sessions.clients.values())
+    return float(sum(client.cpu_ms for client in server.model.world.sessions.clients.values()))
 
 
 # The truth: what is wrong with the server, and what it lacks.
