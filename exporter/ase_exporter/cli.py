@@ -20,7 +20,7 @@ _IN_ASCII = {"→": "->", "–": "-", "…": "...", "·": "-", "±": "+-", "µ":
 
 
 def main() -> None:
-    """Run the command of sys.argv. Bad input: one line on stderr, exit code 2. Ctrl-C: exit code 130.
+    """Run the command of sys.argv. Bad input: one line on stderr, exit code 2; too little data: 1. Ctrl-C: 130.
 
     Output that cannot be written: exit code 1, with one line unless the reader of a pipe has left.
     """
@@ -63,7 +63,7 @@ def _run(arguments: list[str]) -> None:
     except UserError as error:
         for line in error.lines:
             print(f"ase-exporter: {one_line(line)}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -25,9 +25,17 @@ class UserError(AseExporterError):
     lines: one for each of several problems.
     """
 
+    exit_code = 2
+
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
         self.lines = tuple(map(redact, lines))
+
+
+class NoDataError(UserError):
+    """Nothing is wrong with the input, but too little was recorded to answer. The message says what to switch on."""
+
+    exit_code = 1
 
 
 def expected_names(name: str, known: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.view import advice_view
 from ase_exporter.commands.options import choose_target, end_if_stuck, load_config
 from ase_exporter.commands.progress import progress_bar
-from ase_exporter.errors import UserError
+from ase_exporter.errors import NoDataError, UserError
 from ase_exporter.top.feed import gather
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine
 from ase_exporter.views.terminal import print_view
@@ -60,6 +60,6 @@ def _of_exporter(
     if not isinstance(found, dict) or not isinstance(text := found.get("text"), str):
         raise UserError("--url: not an answer of ase-exporter to /advice")
     if not text:
-        raise UserError(f"-S {name}: the exporter has not scraped it yet, or it does not answer")
+        raise NoDataError(f"-S {name}: the exporter has not scraped it yet, or it does not answer")
     PlainConsole().print(*(TextLine(line, whole=True) for line in text.splitlines()), sep="\n")
     return bool(found.get("is_known"))

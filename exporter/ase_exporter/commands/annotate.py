@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from ase_exporter.changes.change import annotation
-from ase_exporter.commands.options import source_url
+from ase_exporter.commands.options import defaults, source_url
 from ase_exporter.errors import UserError
 
 
@@ -38,7 +38,8 @@ def annotate(
     for problem, found in conflicts.items():
         if found:
             raise UserError(f"annotate: {problem}")
-    client = ExporterClient(source_url("exporter", url, config_file), exporter_user, password_file, ca_file)
+    url = source_url("exporter", url, defaults(config_file, url))
+    client = ExporterClient(url, exporter_user, password_file, ca_file)
     if finish:
         client.finish(finish, time.time(), failed)
         return

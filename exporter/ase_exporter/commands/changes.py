@@ -7,7 +7,7 @@ from typing import Literal
 
 from ase_exporter.changes.change import ANNOTATION, HOST, Change
 from ase_exporter.changes.filters import parse_filter
-from ase_exporter.commands.options import source_url
+from ase_exporter.commands.options import defaults, source_url
 from ase_exporter.views.figures import duration, moment, zone
 from ase_exporter.views.terminal import print_view
 from ase_exporter.views.view import Heading, Table, View
@@ -46,7 +46,8 @@ def changes(
     from ase_exporter.changes.annotate import ExporterClient
     from ase_exporter.compare.marks import changes_of
 
-    client = ExporterClient(source_url("exporter", url, config_file), exporter_user, password_file, ca_file)
+    url = source_url("exporter", url, defaults(config_file, url))
+    client = ExporterClient(url, exporter_user, password_file, ca_file)
     found = changes_of(client, query)
     if form == "json":
         print(json.dumps([change.json() for change in found], indent=2, ensure_ascii=False))

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from ase_exporter.commands.options import recorded_server, require, write_output
+import typer
+
+from ase_exporter.commands.options import changes_url, defaults, recorded_server, require, write_output
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.errors import UserError
 from ase_exporter.views import terminal
@@ -38,11 +40,12 @@ def compare(
     from ase_exporter.compare.request import Request, answer
     from ase_exporter.compare.view import comparison_data, comparison_view
 
-    url, name = recorded_server(prometheus, target, config_file)
+    loaded = defaults(config_file, prometheus, target, exporter)
+    url, name = recorded_server(prometheus, target, loaded)
     request = Request(
         target=name,
         selector=selector,
-        exporter=exporter,
+        exporter=changes_url(exporter, loaded),
         before=before,
         after=after,
         change=change,
@@ -55,9 +58,6 @@ def compare(
         bar.add_task("Querying Prometheus", total=None)
         result = answer(server, request)
     view = comparison_view(result, everything=everything)
-    if form == "terminal" and output is None:
-        terminal.print_view(view)
-        return
     match form:
         case "terminal":
             text = terminal.text(view)
@@ -65,7 +65,11 @@ def compare(
             text = json.dumps(as_json(comparison_data(result)), indent=2, allow_nan=False) + "\n"
         case "html":
             text = page(view)
-    if output is None:
-        print(text, end="")
-    else:
+    if output is not None:
         write_output(output, text)
+    elif form == "terminal":
+        terminal.print_view(view)
+    else:
+        print(text, end="")
+    if not result.is_known:
+        raise typer.Exit(1)

@@ -3,8 +3,7 @@
 import sys
 from pathlib import Path
 
-from ase_exporter.commands.options import load_config, require, source_url
-from ase_exporter.config import Config
+from ase_exporter.commands.options import changes_url, defaults, require, source_url
 
 
 def mcp(
@@ -20,10 +19,9 @@ def mcp(
     from ase_exporter.mcp_server.sources import Sources
 
     logs.configure("text", "warning")
-    loaded = Config() if prometheus and exporter else load_config(config_file)
-    if loaded.exporter and not exporter:
-        exporter = source_url("exporter", None, None, loaded)
-    sources = Sources(source_url("prometheus", prometheus, None, loaded), exporter, selector)
+    loaded = defaults(config_file, prometheus, exporter)
+    exporter = changes_url(exporter, loaded)
+    sources = Sources(source_url("prometheus", prometheus, loaded), exporter, selector)
     # A bad URL is an error at the start, a server that is down is not.
     with sources.connect():
         if exporter:

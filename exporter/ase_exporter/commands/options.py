@@ -46,25 +46,34 @@ def load_config(file: Path | None) -> Config:
     return config.load(path) if path else config.from_environment()
 
 
-def source_url(what: Source, given: str | None, file: Path | None, loaded: Config | None = None) -> str:
+def defaults(file: Path | None, *given: str | None) -> Config:
+    """The configuration, which is not read if everything that it has a default for is given. Raises UserError."""
+    return Config() if all(given) else load_config(file)
+
+
+def source_url(what: Source, given: str | None, loaded: Config) -> str:
     """The URL of an exporter or a Prometheus: the given one, else that of the configuration, else the usual one.
 
-    file: of --config.file, unless it is loaded. A line on standard error says which. Raises UserError.
+    A line on standard error says which.
     """
     if not given:
-        given = getattr(loaded or load_config(file), what) or USUAL[what]
+        given = getattr(loaded, what) or USUAL[what]
         print(f"ase-exporter: {what}: {given}", file=sys.stderr)
     return given
 
 
-def recorded_server(prometheus: str | None, target: str | None, file: Path | None) -> tuple[str, str]:
+def changes_url(given: str | None, loaded: Config) -> str | None:
+    """The URL of an exporter that has the changes, too: the given one, or that of the configuration if it has one."""
+    return source_url("exporter", given, loaded) if given or loaded.exporter else None
+
+
+def recorded_server(prometheus: str | None, target: str | None, loaded: Config) -> tuple[str, str]:
     """The URL of a Prometheus, and the name of a server in it: by default the only target. Raises UserError."""
-    loaded = Config() if prometheus and target else load_config(file)
     target = target or os.environ.get("DSQUERY")
     names = [target] if target else [each.name for each in loaded.targets]
     if len(names) != 1:
         raise UserError(f"-S: expected one of {', '.join(names)}" if names else f"no target: {_NO_TARGET}")
-    return source_url("prometheus", prometheus, file, loaded), names[0]
+    return source_url("prometheus", prometheus, loaded), names[0]
 
 
 # A login and its password before a host.

@@ -3,7 +3,9 @@
 import time
 from pathlib import Path
 
-from ase_exporter.commands.options import recorded_server, require, write_output
+import typer
+
+from ase_exporter.commands.options import defaults, recorded_server, require, write_output
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.views.page import page
@@ -27,10 +29,13 @@ def report(
     period, now = Range(since, until), time.time()
     # What is wrong with it is said before anybody is asked.
     period.period(now)
-    url, name = recorded_server(prometheus, target, config_file)
+    url, name = recorded_server(prometheus, target, defaults(config_file, prometheus, target))
     with Prometheus(url) as server, progress_bar() as bar:
         bar.add_task("Querying Prometheus", total=None)
         found = read_report(server, instance_named(server, name), period, now, selector)
         written = page(report_view(found))
     write_output(output, written)
     print(f"{output}: {len(written.encode()) / 1024:,.0f} KB, {server.requests} queries")
+    if found.diagnosis.level == "none":
+        print(f"{name}: {found.diagnosis.sentence}; `ase-exporter check -S {name}` says what to switch on")
+        raise typer.Exit(1)

@@ -23,7 +23,7 @@ from ase_exporter.compare.measures import LOAD, Measure, measures
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, WindowDifference, compare
 from ase_exporter.compare.windows import Span, window_warnings
-from ase_exporter.errors import UserError
+from ase_exporter.errors import NoDataError, UserError
 
 # Range of a sample in scrape intervals: wherever it falls, it must contain the two scrapes that rate() needs.
 INTERVALS_PER_SAMPLE = 2.5
@@ -94,6 +94,11 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     marks: tuple[Change, ...] = ()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether any measure could be judged."""
+        return any(row.against_first[-1] for row in self.rows)
+
 
 def compare_windows(
     prometheus: Prometheus,
@@ -122,8 +127,9 @@ def compare_windows(
     needed = (MIN_SAMPLES - 1) * step + width
     for span in spans:
         if span.seconds < needed:
-            has = f"it has {span.seconds:.0f} s"
-            raise UserError(f"window {span.name}: {has}; expected at least {needed:.0f} s")
+            error = NoDataError if span.cuts else UserError
+            has = f"it has {span.seconds:.0f} s{''.join(f' ({cut})' for cut in span.cuts)}"
+            raise error(f"window {span.name}: {has}; expected at least {needed:.0f} s")
     wanted = {key: each for key, each in measures().items() if keys is None or key in keys}
     windows: dict[str, dict[str, list[WindowSamples | None]]] = {}
     for key, measure in wanted.items():

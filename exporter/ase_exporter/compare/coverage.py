@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ase_exporter.compare.prometheus import Prometheus, Series
 from ase_exporter.compare.statistics import Samples
 from ase_exporter.compare.windows import Span, cut
-from ase_exporter.errors import UserError, expected_names
+from ase_exporter.errors import NoDataError, UserError, expected_names
+from ase_exporter.untrusted.encoders import promql
 
 # A stretch ends where scrapes are missing for more than that many intervals.
 MAX_GAP = 3.5
@@ -21,6 +22,7 @@ MAX_GAP = 3.5
 EXTRAPOLATED = 1.1
 # Seconds before a window in which a scrape shows that its counters did not begin in it.
 LOOKBACK = 300.0
+SWITCH_ON_SCRAPES = "it has to scrape ase-exporter (`ase-exporter setup` writes prometheus.yml)"
 _READ = "ase_up|ase_start_timestamp_seconds|ase_transactions_total"
 
 
@@ -104,12 +106,14 @@ def read_covered(prometheus: Prometheus, selector: str, span: Span) -> Coverage:
     if covered is None or seen.servers > 1:
         require_one_server(prometheus, selector, span)
     if covered is None:
-        raise UserError(f"window {span.name}: {{{selector}}} was not scraped twice in a row in it")
+        raise NoDataError(
+            f"window {span.name}: {{{selector}}} was not scraped twice in a row in it; {SWITCH_ON_SCRAPES}"
+        )
     return covered
 
 
 def require_one_server(prometheus: Prometheus, selector: str, span: Span) -> None:
-    """Raise UserError without data in a window, or for several servers."""
+    """Raise NoDataError without data in a window, UserError for a server that has none at all, or several servers."""
     seconds = max(1, round(span.seconds))
     # A host without a target has no ase_up series.
     server, host = f"ase_up{{{selector}}}[{seconds}s]", f"dbhost_memory_bytes{{{selector}}}[{seconds}s]"
@@ -118,7 +122,9 @@ def require_one_server(prometheus: Prometheus, selector: str, span: Span) -> Non
         others = f"group by (instance) (last_over_time(ase_up[{seconds}s]))"
         known = sorted(each.labels.get("instance", "") for each in prometheus.query(others, span.end))
         name = selector.removeprefix('instance="').partition('"')[0]
-        hint = expected_names(name, known) if known else "nor of any other server"
-        raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} in it; {hint}")
+        missing = f"window {span.name}: Prometheus has no data of {{{selector}}} in it"
+        if known and selector not in {f"instance={promql(each)}" for each in known}:
+            raise UserError(f"{missing}; {expected_names(name, known)}")
+        raise NoDataError(f"{missing}; {SWITCH_ON_SCRAPES}")
     if len(found) > 1:
         raise UserError(f"{{{selector}}}: matches {len(found)} servers, expected one")

@@ -85,8 +85,8 @@ def headline(comparison: Comparison) -> str:
     """What happened to response time and throughput, or to the first measure that changed; then the others."""
     changed, _ = changed_rows(comparison)
     unjudged = sum(row.against_first[-1] is None for row in comparison.rows)
-    if unjudged == len(comparison.rows):
-        return "No measure could be judged: too few samples in a window."
+    if not comparison.is_known:
+        return "No measure could be judged: too few samples in a window; see `ase-exporter check`."
     if not changed:
         left = f" {unjudged} could not be judged." if unjudged else ""
         return f"No measure changed beyond chance.{left}"

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from ase_exporter.changes.change import ANNOTATION, HARMLESS_KINDS, Change
 from ase_exporter.config.times import moment_option
-from ase_exporter.errors import UserError
+from ase_exporter.errors import NoDataError, UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def around(
 
     "Before" ends when the change was not there yet; "after" begins `settle` seconds after it was seen. Changes that
     follow each other within `settle` seconds are compared together (several options set at once, the restart they
-    need). Raises UserError if neighbours leave no time.
+    need). Raises NoDataError if neighbours leave no time.
     """
     relevant = [other for other in marks if other.kind not in HARMLESS_KINDS or mark.kind == ANNOTATION]
     (together,) = (group for group in groups_of_changes({mark, *relevant}, settle) if mark in group)
@@ -64,7 +64,7 @@ def around(
     for span, neighbour in ((before, previous), (after, following)):
         if span.seconds <= 0:
             cause = f"between it and {neighbour}" if neighbour else f"for {span.name}"
-            raise UserError(f"{mark}: no time {cause} to compare")
+            raise NoDataError(f"{mark}: no time {cause} to compare")
     return before, after
 
 

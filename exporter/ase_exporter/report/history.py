@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ase_exporter.compare.prometheus import Prometheus, Series, range_text
 from ase_exporter.compare.windows import Span
-from ase_exporter.errors import UserError
+from ase_exporter.errors import NoDataError
 from ase_exporter.report.past_diagnosis import FoundInSpan
 from ase_exporter.report.period import Period, bin_length
 from ase_exporter.untrusted.encoders import promql
@@ -110,12 +110,12 @@ class Hour:
 
 
 def read_server_history(server: Prometheus, selector: str, period: Period) -> ServerHistory:
-    """The history of a server. Raises UserError if the recording rules have left no series."""
+    """The history of a server. Raises NoDataError if the recording rules have left no series."""
     found = {name: only_series(server, query, selector, period) for name, query in AVERAGES.items()}
     if np.isnan(found["busy"]).all():
-        raise UserError(
+        raise NoDataError(
             f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {{{selector}}} in the period; it is recorded by the"
-            " shipped rules (ase-exporter write rules --output DIR)"
+            " shipped rules (ase-exporter write rules --output DIR), if `ase-exporter check` misses no metric for it"
         )
     return ServerHistory(period, **found, spinlocks=_spinlocks(server, selector, period))
 

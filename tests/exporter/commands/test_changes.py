@@ -106,7 +106,7 @@ def test_advice_of_a_running_exporter(run: Run, answers: dict[str, Any]) -> None
     assert [each.returncode for each in told] == [0, 1]
     assert "exec sp_configure 'a', 1" in told[0].stdout and "\x1b" not in told[0].stdout
     unread = run("advise", "-S", "NEW", "--url", "http://e")
-    assert unread.returncode == 2 and unread.stderr.startswith("ase-exporter: -S NEW: the exporter has not")
+    assert unread.returncode == 1 and unread.stderr.startswith("ase-exporter: -S NEW: the exporter has not")
     assert asked == ["PROD2", "PROD2", "NEW"]
     several = run("advise", "--url", "http://e")
     assert several.returncode == 2 and "-S: expected one of" in several.stderr

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import pytest
+from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 from tests.exporter.compare.test_prometheus import server
 
@@ -148,5 +149,24 @@ def test_what_cannot_be_compared_is_one_clear_line(
 
 def test_a_window_too_short_to_say_anything_is_refused(history: History) -> None:
     start = history.starts[0]
-    with pytest.raises(UserError, match=r"window .*: it has .* s; expected at least"):
+    with pytest.raises(UserError, match=r"it has 45 s \(15 s less: no data before\); expected at least"):
         compared(history, before=f"{start}..{start + 60}", after=history.window(1))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--measure", "wait_time"),
+            "No measure could be judged: too few samples in a window; see `ase-exporter check`.",
+        ),
+        (("--before", "1000000000..1000001000"), "ase-exporter: window before: Prometheus has no data of"),
+    ],
+)
+def test_too_little_for_an_answer_is_exit_code_1_and_says_what_to_switch_on(
+    history: History, run: Run, options: tuple[str, ...], said: str
+) -> None:
+    windows = ("--before", history.window(0), "--after", history.window(1))
+    ended = run("compare", "--prometheus", history.url, "-S", "ASE1", *windows, *options)
+    assert ended.returncode == 1
+    assert (ended.stdout + ended.stderr).startswith(said) and "`ase-exporter " in ended.stdout + ended.stderr

@@ -235,7 +235,9 @@ def test_an_error_is_one_line(
     output = [] if "--output" in options else ["--output", str(tmp_path / "page.html")]
     period = [] if "--since" in options else morning.range
     ended = run("report", "--prometheus", morning.url, *period, *options, *output)
-    assert ended.returncode == 2
+    too_little = RAW in options or "--since" in options
+    assert ended.returncode == (1 if too_little else 2)
+    assert not too_little or "`ase-exporter " in ended.stderr
     assert message in ended.stderr and ended.stderr.count("\n") == 1, ended.stderr
     assert not (tmp_path / "page.html").exists()
 
@@ -247,3 +249,8 @@ def test_the_command_writes_the_page(morning: Past, run: Run, tmp_path: Path) ->
     assert ended.returncode == 0, ended.stderr
     assert re.fullmatch(rf"{path}: \d+ KB, \d+ queries\n", ended.stdout)
     assert "SPINS: spinlock" in path.read_text(encoding="utf-8")
+    ended = run("report", "--prometheus", morning.url, "-S", BARE, *morning.range, "--output", str(path))
+    assert ended.returncode == 1
+    assert ended.stdout.endswith(
+        f"{BARE}: NOT KNOWN; `ase-exporter check -S {BARE}` says what to switch on\n"
+    )
