@@ -122,17 +122,11 @@ def test_what_the_monitoring_selects_is_the_service() -> None:
 
 
 def test_the_policy_lets_out_to_what_is_configured() -> None:
-    values = {
-        "targets": [{"name": "PROD1", "host": "db", "port": 4100}],
-        "networkPolicy": {"networks": ["10.1.0.0/16"]},
-        "config": {
-            "grafana": {"url": "https://grafana.example.com/sub", "token_file": "/t"},
-        },
-    }
+    values = read(CHART / "ci" / "servers-values.yaml") | {"networkPolicy": {"networks": ["10.1.0.0/16"]}}
     plain = of_kind(rendered({**values, "config": {}}), "NetworkPolicy")["spec"]["egress"]
     egress = of_kind(rendered(values), "NetworkPolicy")["spec"]["egress"]
     ports = [{port["port"] for port in rule["ports"]} for rule in egress]
-    assert ports == [{53}, {4100}, {443}]
+    assert ports == [{53}, {5000, 5100}, {443}]
     assert egress[:2] == plain and "to" not in egress[2]
 
 

@@ -16,6 +16,7 @@ from ase_exporter.commands.options import (
     end_if_stuck,
     load_config,
     off_main_thread,
+    require_output,
     write_output,
 )
 from ase_exporter.config import Config, Target
@@ -39,8 +40,8 @@ def capture(
 ) -> None:
     if output is None and not show:
         raise UserError("capture: expected --output FILE, --show or both")
-    if output is not None and not output.absolute().parent.is_dir():
-        raise UserError(f"--output {output}: no such directory")
+    if output is not None:
+        require_output(output)
     logs.configure("text", "error")
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)

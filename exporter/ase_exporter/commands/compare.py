@@ -6,7 +6,14 @@ from typing import Literal
 
 import typer
 
-from ase_exporter.commands.options import changes_url, defaults, recorded_server, require, write_output
+from ase_exporter.commands.options import (
+    changes_url,
+    defaults,
+    recorded_server,
+    require,
+    require_output,
+    write_output,
+)
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.errors import UserError
 from ase_exporter.views import terminal
@@ -35,6 +42,8 @@ def compare(
 ) -> None:
     if form == "html" and output is None:
         raise UserError("--format html: expected a file with --output")
+    if output is not None:
+        require_output(output)
     require("numpy", "compare", "compare needs numpy")
     from ase_exporter.compare.prometheus import Prometheus
     from ase_exporter.compare.request import Request, answer

@@ -1,5 +1,6 @@
 """Options that several commands share, what they select, and where the result goes."""
 
+import errno
 import getpass
 import os
 import re
@@ -204,6 +205,13 @@ def require(module: str, extra: str, what: str, instead: str = "") -> None:
         import_module(module)
     except ModuleNotFoundError:
         raise MissingExtraError(what, extra, instead) from None
+
+
+def require_output(path: Path) -> None:
+    """Raises UserError for a file that --output names in vain, before the work whose result would be lost."""
+    problem = errno.EISDIR if path.is_dir() else 0 if path.absolute().parent.is_dir() else errno.ENOENT
+    if problem:
+        raise UserError(f"--output {path}: {os.strerror(problem)}")
 
 
 def write_output(path: Path, data: str | bytes) -> None:

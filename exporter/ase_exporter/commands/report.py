@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from ase_exporter.commands.options import defaults, recorded_server, require, write_output
+from ase_exporter.commands.options import defaults, recorded_server, require, require_output, write_output
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.views.page import page
@@ -21,6 +21,7 @@ def report(
     config_file: Path | None = None,
 ) -> None:
     require("numpy", "compare", "report needs numpy")
+    require_output(output)
     from ase_exporter.compare.request import instance_named
     from ase_exporter.report.period import Range
     from ase_exporter.report.server_report import read_report

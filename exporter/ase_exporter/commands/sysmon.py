@@ -9,7 +9,13 @@ from typing import Literal
 
 import typer
 
-from ase_exporter.commands.options import choose_target, end_if_stuck, load_config, write_output
+from ase_exporter.commands.options import (
+    choose_target,
+    end_if_stuck,
+    load_config,
+    require_output,
+    write_output,
+)
 from ase_exporter.commands.progress import progress_bar
 from ase_exporter.config import Auth, Target
 from ase_exporter.errors import UserError
@@ -56,6 +62,8 @@ def run(
     output: Path | None = None,
     form: Format = "table",
 ) -> None:
+    if output is not None:
+        require_output(output)
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]

@@ -89,7 +89,7 @@ def no_answer(error: Exception) -> str:
     if isinstance(error, httpx2.TimeoutException):
         return "no answer in time"
     told = str(error) if isinstance(error, httpx2.TransportError | OSError) else ""
-    words = re.sub(r"\[[^\]]*\] | \(_ssl\.c:\d+\)", "", told)
+    words = re.sub(r"\[[^\]]*\] | \(_ssl\.c:\d+\)", "", told).rstrip(".")
     return words[:1].lower() + words[1:] or type(error).__name__
 
 

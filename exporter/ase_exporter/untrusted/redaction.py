@@ -14,7 +14,7 @@ MIN_LENGTH = 6
 MAX_FORMS = 4096
 
 # Our own names, which tell nothing and must not: a password that is a part of them would be what a mask hides in them.
-_OWN = ("ase-exporter", "ase_exporter")
+_OWN = ("ase-exporter", "ase_exporter", "exporter.yaml")
 # Everything before an `@`, however malformed the URL is: a password may hold any character.
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE | re.DOTALL)
 # As they are and as URLs quote them, in lower case; the oldest first.
