@@ -83,7 +83,7 @@ def shared_grafana() -> Iterator[GrafanaStandIn]:
 def grafana(shared_grafana: GrafanaStandIn) -> GrafanaStandIn:
     """A stand-in for Grafana, which is well and has no annotations."""
     shared_grafana.annotations.clear()
-    shared_grafana.mood = "ok"
+    shared_grafana.fails = False
     return shared_grafana
 
 

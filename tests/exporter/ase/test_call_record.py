@@ -1,7 +1,6 @@
 """What the call record says to the process that follows one that died."""
 
 import mmap
-import threading
 
 import pytest
 from tests.exporter.clocks import StandingClock
@@ -59,21 +58,6 @@ def test_a_halted_sp_sysmon_is_known_to_the_next_process(exporter: Exporter) -> 
     exporter.process().halt_sysmon("ONE")
     after = exporter.process()
     assert (after.is_sysmon_halted("ONE"), after.is_sysmon_halted("TWO")) == (True, False)
-
-
-def test_each_thread_marks_its_own_target(exporter: Exporter) -> None:
-    record = exporter.process()
-    record.enter_thread("ONE")
-    record.mark(in_call=True)
-
-    def another() -> None:
-        record.enter_thread("TWO")
-        record.mark(in_call=False)
-
-    other = threading.Thread(target=another)
-    other.start()
-    other.join()
-    assert exporter.process().suspects == ["ONE"]
 
 
 def test_a_heartbeat_is_seen_by_who_shares_the_memory(exporter: Exporter) -> None:

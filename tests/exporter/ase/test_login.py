@@ -71,15 +71,6 @@ def test_a_password_that_was_accepted_is_sent_again_after_a_while_and_never_susp
     one.close()
 
 
-def test_any_other_password_waits_for_its_answer(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TIMING, "accepted_login_wait", 0.0)
-    server = Server(stack, accepts=False)
-    one = login(server)
-    assert kinds(one, 5) == ["deadline"] * 5
-    assert server.logins == 1
-    one.close()
-
-
 @pytest.mark.parametrize("kind", ["login_failed", "unreachable"])
 def test_a_server_that_repeats_the_password_does_not_get_it_into_our_log(kind: Kind) -> None:
     def refuse(*_: object, allow: Permission, **__: object) -> object:

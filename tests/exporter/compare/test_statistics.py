@@ -35,17 +35,16 @@ def max_alarms(rate: float, trials: int) -> float:
     return rate + 3.7 * math.sqrt(rate * (1 - rate) / trials)
 
 
+SLOW = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+@pytest.mark.parametrize("trials", [150, pytest.param(2000, marks=SLOW)])
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
-def test_no_difference_is_seldom_called_one(correlation: float) -> None:
-    assert alarms(150, TEN_MINUTES, correlation, seed=1) <= max_alarms(0.05, 150)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
-@pytest.mark.parametrize("count", [TEN_MINUTES, 120])
-def test_no_difference_is_called_one_at_the_stated_rate_at_most(count: int, correlation: float) -> None:
-    assert alarms(2000, count, correlation, seed=2) <= max_alarms(0.05, 2000)
+@pytest.mark.parametrize("count", [TEN_MINUTES, pytest.param(120, marks=SLOW)])
+def test_no_difference_is_called_one_at_the_stated_rate_at_most(
+    trials: int, correlation: float, count: int
+) -> None:
+    assert alarms(trials, count, correlation, seed=1) <= max_alarms(0.05, trials)
 
 
 def test_a_true_difference_of_five_percent_is_found_under_noise_of_five_percent() -> None:
