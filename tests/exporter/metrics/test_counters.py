@@ -9,6 +9,7 @@ from ase_exporter.assets import load_yaml
 from ase_exporter.metrics import counters
 from ase_exporter.metrics.counters import CounterStore, TableCounters
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
+from ase_exporter.metrics.saved_totals import encode, restore
 
 
 def read(table: TableCounters, now: float, **rows: int | None) -> dict[str, float]:
@@ -18,25 +19,20 @@ def read(table: TableCounters, now: float, **rows: int | None) -> dict[str, floa
     return {name: table.totals[0][table.series(name)] for name in rows}
 
 
-def read_sum(table: TableCounters, now: float, *slots: int | None) -> float:
-    """One reading of a table whose rows (slots; None: gone) share a series; its total."""
-    present = {(slot,): value for slot, value in enumerate(slots) if value is not None}
-    table.add(
-        [table.series("all")] * len(present), table.growth(list(present), [list(present.values())], now)
-    )
-    return float(table.totals[0][table.series("all")])
-
-
 CASES = load_yaml(Path(__file__).with_name("counters.yaml").read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("restarts", [False, True], ids=["one process", "a process a reading"])
 @pytest.mark.parametrize("name", CASES)
-def test_readings_give_these_totals(name: str) -> None:
+def test_readings_give_these_totals(name: str, restarts: bool) -> None:
     case, told = CASES[name], list[str]()
     store = CounterStore(on_rebase=told.append)
-    table = store.table("t", [case["width"]])
     for step, reading in enumerate(case["readings"]):
         now = step * 15.0
+        if restarts:
+            content, store = encode(store, final=True), CounterStore(on_rebase=told.append)
+            restore(store, content)
+        table = store.table("t", [case["width"]])
         epochs: dict[Instance, EpochReading] | None = None
         if "started" in reading:
             cleared, clock = reading.get("cleared", 0.0), reading.get("clock", now)
@@ -142,7 +138,6 @@ def test_a_store_that_starts_at_raw_values_counts_the_first_reading() -> None:
     table = store.table("t", ["int"])
     assert read(table, 0, a=500, b=-1) == {"a": 500, "b": (1 << 32) - 1}
     assert read(table, 15, a=510, b=1) == {"a": 510, "b": (1 << 32) + 1}
-    assert read_sum(store.table("slots", ["wide"]), 0, 5, None, 7) == 12
 
 
 NOON = datetime(2026, 10, 25, 12)

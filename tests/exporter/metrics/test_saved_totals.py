@@ -65,27 +65,6 @@ def test_what_is_saved_is_continued_whole() -> None:
     ]
 
 
-@pytest.mark.parametrize("before", [[], [("aa", [5, 7])]], ids=["at first", "before a failover"])
-def test_what_was_not_known_at_the_base_counts_from_when_it_is_known(
-    before: list[tuple[str, list[int | None]]],
-) -> None:
-    store = CounterStore()
-    rows: list[list[int | None]] = [[None, 7], [1 << 40, 9], [(1 << 40) + 3, 9]]
-    for now, (node, row) in enumerate([*before, *(("bb", row) for row in rows)]):
-        store.identify(Identity("ASE1", node), None, now)
-        table = store.table("t", ["wide", "wide"])
-        table.add([table.series("a")], table.growth([("a",)], [[cell] for cell in row], now))
-        store = continued(encode(store, clock(), final=True))
-    assert store.tables["t"].totals == [[3], [2]]
-
-
-def test_totals_are_of_a_server_and_not_of_an_address() -> None:
-    for identity, total in ((Identity("ASE1", "aa"), 75), (Identity("ASE1", "bb"), 15)):
-        store = continued(saved())
-        store.identify(identity, {None: EpochReading(-100.0, None, 30.0)}, 30.0)
-        assert scraped(store, {"a": 85}, 30.0)["a"] == total
-
-
 def test_an_older_state_gives_the_same_totals_as_long_as_counters_only_grew() -> None:
     store = CounterStore()
     scraped(store, {"a": 10}, 0.0)
