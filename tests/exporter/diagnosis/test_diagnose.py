@@ -48,24 +48,6 @@ def test_the_account_holds_what_sessions_do_and_not_what_clients_do() -> None:
     assert account.per_transaction("log") == pytest.approx(0.003)
 
 
-@pytest.mark.parametrize(
-    ("collector", "words"),
-    [
-        ("spinlocks", "spins"),
-        ("waits", "log, disk"),
-        ("databases", "suspended"),
-        ("database_space", "full"),
-        ("processes state", "blocked"),
-    ],
-)
-@pytest.mark.parametrize("busy", [0.01, 0.4])
-def test_what_was_not_read_is_no_all_clear(collector: str, words: str, busy: float) -> None:
-    state = healthy(busy)
-    state.switched_off = set(collector.split())
-    found = diagnose(state)
-    assert found.state == "not_known" and words in found.text and " is off" in found.text
-
-
 def test_a_finding_that_spinning_would_explain_comes_last_while_spinning_is_not_known() -> None:
     usual = Baseline({"cpu_per_transaction": 0.002, "reads_per_transaction": 60.0, "busy": 1.0}, {}, {})
     state = healthy(1.0)

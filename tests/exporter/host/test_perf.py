@@ -86,25 +86,19 @@ def test_what_perf_prints_becomes_counts_and_reasons(
         "name='cycles'",
     ],
 )
-def test_an_event_is_known_by_any_name_that_perf_prints(printed: str) -> None:
-    count = parse_count(f"     1.001140372,66026060,,{printed},1000000,99.93,,")
-    assert count is not None
-    assert (count.event, count.value) == (printed, 66026060)
-    collector = PerfCollector(Perf(binary="perf"), "/proc", "/sys")
-    collector._add(count, 0.0)
-    assert collector.tallies["cycles"].total == 66026060
-
-
 @pytest.mark.parametrize(
     "own", ["cpu/event=0x1/", "cpu/event=0x1,name=mine/", "cpu/event=0x1,name='mine'/u", "mine"]
 )
-@pytest.mark.parametrize("printed", ["mine", "'mine'", "mine:u", "cpu_core/mine/", "armv8_pmuv3/mine/"])
-def test_events_of_the_configuration_are_known_too(own: str, printed: str) -> None:
+def test_an_event_is_known_by_any_name_that_perf_prints(printed: str, own: str) -> None:
+    """Those of the configuration, too."""
     collector = PerfCollector(Perf(events={"mine": own}), "/proc", "/sys")
-    count = parse_count(f"1.0,5,,{printed},1,100.00,,")
-    assert count is not None
-    collector._add(count, 0.0)
-    assert collector.tallies["mine"].total == 5
+    for event in ("cycles", "mine"):
+        name = printed.replace("cycles", event)
+        count = parse_count(f"     1.001140372,66026060,,{name},1000000,99.93,,")
+        assert count is not None
+        assert (count.event, count.value) == (name, 66026060)
+        collector._add(count, 0.0)
+        assert collector.tallies[event].total == 66026060
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,6 @@ def answer(rows: Sequence[Sequence[Any]], description: Sequence[tuple[Any, ...]]
     return made
 
 
-def described(rows: Sequence[Any]) -> Sequence[tuple[Any, ...]]:
-    """pyodbc's description of a result."""
-    description: Sequence[tuple[Any, ...]] = rows[0].cursor_description if rows else ()
-    return description
-
-
 class Answers:
     """A session that gives recorded answers. spoil: what becomes of the answers to a batch, or to one select."""
 
@@ -70,8 +64,8 @@ def recorded() -> tuple[ServerFacts, dict[str, Answer]]:
         answers = {}
         for planned in plan(CATALOGUE, facts):
             if sql := planned.statement:
-                rows = query(sql)
-                answers[sql] = answer(rows, described(rows))
+                rows: Any = query(sql)
+                answers[sql] = answer(rows, rows[0].cursor_description if rows else ())
     return facts, answers
 
 

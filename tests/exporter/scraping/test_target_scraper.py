@@ -54,19 +54,6 @@ def test_changes_are_watched_if_they_are_asked_for(
     assert (seen.config_snapshot is not None) == watched
 
 
-def test_one_connection_serves_all_scrapes_and_is_closed(server: Simulated) -> None:
-    one = server.scraper()
-    for _ in range(2):
-        seen = scrape(one)
-        assert seen.summary.up and not seen.summary.error
-        assert {name for name, outcome in seen.outcomes.items() if outcome.reason} == set()
-        assert server.listener.connections == 1
-    assert "ase_exporter_connects_total 1.0" in text(seen)
-    one.close()
-    server.drained()
-    assert server.listener.connections == 0
-
-
 def test_a_server_that_hangs_is_answered_in_time_and_recovers(server: Simulated) -> None:
     one = small(server)
     scrape(one)

@@ -47,14 +47,9 @@ def test_literals_and_comments_are_left_out(sql: str, shown: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        f"select * from t where a = '{SECRET}'",
-        f'select * from t where a = "{SECRET}"',
         f"exec sp_password '{SECRET}', '{SECRET}'",
         f"exec sp_password {SECRET}, x",
         f"exec sp_addexternlogin REMOTE, sa, sa, {SECRET}",
-        f"insert t values ('it''s {SECRET}')",
-        f"select 1 -- {SECRET}",
-        f"select 1 /* {SECRET} */",
         f"select 1 /* {SECRET}",
         f"select '{SECRET}",
         f"set encryption passwd {SECRET} for key k",

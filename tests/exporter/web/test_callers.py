@@ -105,22 +105,20 @@ def test_the_password_of_a_caller_who_has_left_is_not_checked(checked: list[tupl
     assert not checked
 
 
+OURS = [
+    "127.0.0.1:10150",
+    "[::1]:10150",
+    "localhost",
+    "exporter:10150",
+    "10.1.2.3",
+    "ase.monitoring.svc:10150",
+]
+OURS += ["metrics.example.com", "METRICS.EXAMPLE.COM.:1"]
+OTHERS = ["rebound.example.net:10150", "127.0.0.1.example.net", "x.localhost.net", "a.b"]
+
+
 @pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        *(
-            (known, 200)
-            for known in ("127.0.0.1:10150", "[::1]:10150", "localhost", "exporter:10150", "10.1.2.3")
-        ),
-        *(
-            (known, 200)
-            for known in ("ase.monitoring.svc:10150", "metrics.example.com", "METRICS.EXAMPLE.COM.:1")
-        ),
-        *(
-            (other, 421)
-            for other in ("rebound.example.net:10150", "127.0.0.1.example.net", "x.localhost.net", "a.b")
-        ),
-    ],
+    ("host", "status"), [*((host, 200) for host in OURS), *((host, 421) for host in OTHERS)]
 )
 def test_only_hosts_that_are_ours_are_answered_without_users(host: str, status: int) -> None:
     client = TestClient(
