@@ -48,6 +48,10 @@ def _both(query: str) -> tuple[str, str]:
     return f"({query.replace('[1000ms]', BEFORE)})", f"({query.replace('[1000ms]', AFTER)})"
 
 
+def _unit(measure: Measure) -> str:
+    return "ms" if measure.title.startswith("Milliseconds") else UNITS.get(measure.unit, "short")
+
+
 def _difference(measure: Measure) -> tuple[str, str, str]:
     """The query of the difference, its unit, and how it is calculated."""
     before, after = _sides(measure)
@@ -72,7 +76,7 @@ def _stat(measure: Measure, width: int) -> Stat:
         title=measure.title + GOOD[measure.good],
         description="As `ase-exporter compare` measures it. If transactions per second differ a lot, both sides did "
         f"different work. Difference: {how}.",
-        unit=UNITS.get(measure.unit, "short"),
+        unit=_unit(measure),
         queries=[now(before, "before"), now(after, "after"), now(difference, "difference")],
         base="text",
         show="value_and_name",
@@ -91,11 +95,11 @@ def _table(measure: Measure) -> Table:
     less, thresholds = _colours(measure)
     # Each query returns all rows: otherwise Grafana names the columns differently if one of them is empty.
     one_side = f"({before} or {after}) * 0 + {NOT_MEASURED}"
-    unit = UNITS.get(measure.unit, "short")
+    unit = _unit(measure)
     sides = {"#A": ("Before", unit), "#B": ("After", unit), "#C": ("Difference", points)}
     return Table(
         title=f"{measure.heading}{GOOD[measure.good]}",
-        description=f"As `ase-exporter compare` measures it. Difference: {how}.",
+        description=f"{measure.title} each {measure.by[0]}, as `ase-exporter compare` measures it. Difference: {how}.",
         queries=[rows(f"{each} or {one_side}") for each in (before, after, difference)],
         columns=[
             *(Column(name=label, title=label.capitalize()) for label in measure.by),

@@ -1,7 +1,7 @@
 """Panels shared by several dashboards, and texts for missing data."""
 
 from dashboards import thresholds
-from dashboards.panels import NEUTRAL, NOT_COLLECTED, Stat, TimeSeries, by_name
+from dashboards.panels import NEUTRAL, NOT_COLLECTED, Stat, TimeSeries, by_name, by_pattern
 from dashboards.queries import Query, now, per, rate, rows
 from dashboards.tables import Column, Table, labels
 
@@ -159,6 +159,25 @@ VERDICT = Stat(
 )
 
 
+# The palette would give two of the parts of the time account the same yellow.
+COLOURS = {
+    "work|cpu": "green",
+    "spinning": "red",
+    "run_queue": "orange",
+    "lock": "purple",
+    "log": "blue",
+    "disk": "light-blue",
+    "network": "yellow",
+    "remote": "dark-yellow",
+    "space": "dark-red",
+    "other": NEUTRAL,
+}
+PARTS = [
+    by_pattern(f"^({part})$", color={"mode": "fixed", "fixedColor": colour})
+    for part, colour in COLOURS.items()
+]
+
+
 def time_account() -> list[TimeSeries]:
     """Where the time goes, per second and per transaction."""
     source = "Sources: monEngine, monSysWaits, monSpinlockActivity, sysprocesses."
@@ -172,6 +191,8 @@ def time_account() -> list[TimeSeries]:
             f"to look at: each has a dashboard of its own. {source}",
             queries=Query(account, "{{part}}"),
             stacked=True,
+            overrides=PARTS,
+            legend="right",
         ),
         TimeSeries(
             title="Where the time of a transaction goes (good: short)",
@@ -183,6 +204,8 @@ def time_account() -> list[TimeSeries]:
                 "{{part}}",
             ),
             stacked=True,
+            overrides=PARTS,
+            legend="right",
         ),
     ]
 

@@ -63,7 +63,6 @@ HEADLINES: list[Panel] = [
         empty=common.NO_CHANGES,
         blank="none found",
         orientation="horizontal",
-        justify="auto",
         width=6,
     ),
 ]

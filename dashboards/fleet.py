@@ -83,7 +83,7 @@ PANELS: list[Panel] = [
         ],
         columns=[
             Column(name="instance", title="Server"),
-            Column(name="word", title="State", width=105),
+            Column(name="word", title="State", width=135),
             Column(
                 name="Value #A",
                 title="Weight",

@@ -120,7 +120,7 @@ PANELS: list[Panel] = [
         sort=["In huge pages"],
         height=5,
     ),
-    Row("The TLB and CPU cycles"),
+    Row("The TLB and CPU cycles", across=3),
     TimeSeries(
         title="TLB misses per dTLB load (good: low)",
         description="TLB misses (dTLB loads and stores, iTLB) per dTLB load. Each miss is a walk through the "

@@ -129,6 +129,7 @@ class TimeSeries:
     maximum: float | None = None
     stacked: bool = False
     overrides: Sequence[Json] = ()
+    legend: str = "bottom"
     width: int = 0
     height: int = 9
 
@@ -163,7 +164,7 @@ class TimeSeries:
             {
                 "legend": {
                     "displayMode": "table",
-                    "placement": "bottom",
+                    "placement": self.legend,
                     "showLegend": True,
                     "calcs": ["lastNotNull", "max"],
                     "sortBy": "Last *",
@@ -200,7 +201,6 @@ class Stat:
     coloured: str = "value"
     decimals: int | None = None
     orientation: str = "auto"
-    justify: str = "center"
     overrides: Sequence[Json] = ()
     width: int = 4
     height: int = 4
@@ -231,7 +231,7 @@ class Stat:
                 "textMode": self.show,
                 "colorMode": self.coloured,
                 "graphMode": "none",
-                "justifyMode": self.justify,
+                "justifyMode": "center",
                 # Fixed sizes keep a long name beside a figure legible.
                 "text": {"titleSize": self.name_size, "valueSize": self.value_size}
                 if self.show == "value_and_name"

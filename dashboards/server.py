@@ -17,7 +17,7 @@ PANELS: list[Panel] = [
     common.CACHE_CONTENTION,
     common.SPINNING_CPU,
     common.latest_changes(height=7),
-    Row("Engines and threads"),
+    Row("Engines and threads", across=3),
     TimeSeries(
         title="Engines by CPU busy (good: one band, below 80 %)",
         description="Number of engines by how busy they are: over 0, 20, 40, 60 or 80 %. All at the top with high "
@@ -27,7 +27,7 @@ PANELS: list[Panel] = [
         stacked=True,
     ),
     TimeSeries(
-        title="Engine time by mode (good: some idle, little system)",
+        title="Engine time by mode (good: some idle)",
         unit="percentunit",
         description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System "
         "time over a third of user time points to the machine: huge pages, network.",

@@ -15,6 +15,7 @@ PANELS: list[Panel] = [
         description="Sessions that run or wait for anything but their client, at the last scrape. What to "
         "do: compare them with the engines; more of them wait.",
         decimals=0,
+        base="text",
         queries=now("sum(ase_active_sessions{$selector})"),
         width=6,
     ),
@@ -53,6 +54,8 @@ PANELS: list[Panel] = [
             "{{doing}}",
         ),
         stacked=True,
+        overrides=common.PARTS,
+        legend="right",
     ),
     TimeSeries(
         title="Active sessions by program and database",
@@ -66,7 +69,7 @@ PANELS: list[Panel] = [
         ),
         stacked=True,
     ),
-    Row("Waits", across=3),
+    Row("Waits"),
     common.WAITING,
     TimeSeries(
         title="Waiting tasks by event class (good: few)",
@@ -93,7 +96,7 @@ PANELS: list[Panel] = [
         "chain: their login and program, and the seconds that those behind them have waited, in sum.",
         queries=Query(
             "topk(10, sum by (instance, blocked_by, blocker_login, blocker_application, blocker_state)"
-            " (ase_blocked_process_seconds{$selector}))",
+            " (ase_blocked_process_seconds{$selector}) > 0)",
             "{{instance}} spid {{blocked_by}} {{blocker_login}} {{blocker_application}} {{blocker_state}}",
         ),
         empty="Nobody is blocked, or the collector blocking is off",
