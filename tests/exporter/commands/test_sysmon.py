@@ -84,23 +84,3 @@ def test_what_cannot_be_compared_is_one_line(
     for pair in ((other, saved), (saved, other)):
         ended = sysmon("diff", *pair, code=2)
         assert ended.stdout == "" and ended.stderr.count("\n") == 1 and f"{other}: {said}" in ended.stderr
-
-
-def test_diff_says_first_what_is_better_or_worse_and_keeps_configuration_apart(
-    sysmon: Sysmon, tmp_path: Path
-) -> None:
-    for name, contention, cache in (("before", "1.5 %", "orders cache"), ("after", "45.0 %", "log cache")):
-        caches = [samples.cache("default data cache", contention=contention), samples.cache(cache)]
-        text = samples.report(samples.TRANSACTIONS, samples.section("Data Cache Management", *caches))
-        (tmp_path / f"{name}.txt").write_text(text)
-    names = [tmp_path / f"{name}.txt" for name in ("before", "after")]
-    found = json.loads(sysmon("diff", *names, "--format", "json", code=2).stdout)
-    assert found["findings"] == ["worse: Spinlock contention, default data cache 1.5 % -> 45 %"]
-    assert found["configuration"] == [
-        "caches: only before: Cache: orders cache; only after: Cache: log cache"
-    ]
-    assert [change["name"] for change in found["changes"]] == [
-        "Cache: default data cache / Spinlock Contention"
-    ]
-    out = sysmon("diff", *names, code=2).stdout
-    assert out.index("Findings") < out.index("Headline") < out.index("Configuration") < out.index("Section")

@@ -88,15 +88,6 @@ def test_the_screen_needs_textual_and_scripts_do_not(
     assert run("top", "--config.file", config, "--once", "--interval", "1").returncode == 0
 
 
-def test_a_reader_that_has_gone_ends_it_without_a_word(config: str) -> None:
-    command = [sys.executable, "-m", "ase_exporter", "top", "--config.file", config, "--interval", "1"]
-    piped = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert piped.stdout and piped.stderr
-    piped.stdout.close()
-    assert piped.wait(60) == 1 and piped.stderr.read() == ""
-    piped.stderr.close()
-
-
 def test_a_terminal_that_cannot_move_its_cursor_is_told_what_to_use(config: str) -> None:
     ours, theirs = pty.openpty()
     ended = subprocess.run(

@@ -83,14 +83,6 @@ def test_a_difference_in_load_is_said_and_loads_that_do_not_overlap_are_not_comp
     assert row(series, "cpu_busy").at_equal_load[-1] is None
 
 
-def test_a_recorded_change_gives_its_own_windows(history: History) -> None:
-    result = compared(history, change="TSX", settle=30, length=600, measures=["cache_contention"])
-    assert [span.name for span in result.spans] == ["before", "after"]
-    assert result.spans[0].end == history.starts[1]
-    assert result.spans[1].start == history.starts[1] + 30
-    assert row(result, "cache_contention", "system tables cache").steps[0].verdict == "better"  # type: ignore[union-attr]
-
-
 def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: History) -> None:
     changes = [Change(f"id{n}", "ASE1", "option", "TSX", "0", "1", history.starts[n]).json() for n in (1, 3)]
     with server(json.dumps(changes).encode()) as (address, _):
