@@ -8,8 +8,7 @@ import typer
 from ase_exporter import logs
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.view import advice_view
-from ase_exporter.commands.options import choose_target, end_if_stuck, load_config
-from ase_exporter.commands.progress import progress_bar
+from ase_exporter.commands.options import choose_target, end_if_stuck, load_config, tell
 from ase_exporter.errors import NoDataError, UserError
 from ase_exporter.top.feed import gather
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine
@@ -36,9 +35,8 @@ def advise(
         loaded, chosen = choose_target(load_config(config_file), target, user, password)
         # An error is told once, at the end.
         logs.configure("text", "error")
-        with progress_bar() as bar:
-            bar.add_task(f"Watching {chosen.name} for {seconds:g} s", total=None)
-            evidence = gather(loaded, chosen, seconds)
+        tell(f"watching {chosen.name} for {seconds:g} s")
+        evidence = gather(loaded, chosen, seconds)
         found = weigh(evidence)
         print_view(advice_view(found))
         is_known = found.is_known

@@ -14,7 +14,6 @@ from ase_exporter.commands.options import (
     require_output,
     write_output,
 )
-from ase_exporter.commands.progress import progress_bar
 from ase_exporter.errors import UserError
 from ase_exporter.views import terminal
 from ase_exporter.views.page import page
@@ -63,8 +62,7 @@ def compare(
         settle=settle,
         measures=measure,
     )
-    with Prometheus(url) as server, progress_bar() as bar:
-        bar.add_task("Querying Prometheus", total=None)
+    with Prometheus(url) as server:
         result = answer(server, request)
     view = comparison_view(result, everything=everything)
     match form:

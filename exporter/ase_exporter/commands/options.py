@@ -199,6 +199,12 @@ def off_main_thread(work: Callable[[], T]) -> T:
         return pool.submit(work).result()
 
 
+def tell(text: str) -> None:
+    """Say at a terminal what takes a while."""
+    if sys.stderr.isatty():
+        print(f"ase-exporter: {text}", file=sys.stderr)
+
+
 def require(module: str, extra: str, what: str, instead: str = "") -> None:
     """Raises MissingExtraError, with `what` and `instead`, if the module of an extra is not installed."""
     try:

@@ -6,7 +6,6 @@ from pathlib import Path
 import typer
 
 from ase_exporter.commands.options import defaults, recorded_server, require, require_output, write_output
-from ase_exporter.commands.progress import progress_bar
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.views.page import page
 
@@ -31,8 +30,7 @@ def report(
     # What is wrong with it is said before anybody is asked.
     period.period(now)
     url, name = recorded_server(prometheus, target, defaults(config_file, prometheus, target))
-    with Prometheus(url) as server, progress_bar() as bar:
-        bar.add_task("Querying Prometheus", total=None)
+    with Prometheus(url) as server:
         found = read_report(server, instance_named(server, name), period, now, selector)
         written = page(report_view(found))
     write_output(output, written)

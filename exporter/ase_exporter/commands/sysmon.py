@@ -2,7 +2,6 @@
 
 import json
 import sys
-from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -13,10 +12,11 @@ from ase_exporter.commands.options import (
     choose_target,
     end_if_stuck,
     load_config,
+    off_main_thread,
     require_output,
+    tell,
     write_output,
 )
-from ase_exporter.commands.progress import progress_bar
 from ase_exporter.config import Auth, Target
 from ase_exporter.errors import UserError
 from ase_exporter.sysmon.report import reports_of
@@ -74,22 +74,15 @@ def run(
 
 
 def _run(target: Target, auth: Auth, seconds: int, output: Path | None) -> Report:
-    """One sample in a thread, since signals would wait for the driver, with a bar on the terminal.
-
-    output: keeps the lines as the server sent them, also those that are no report.
-    """
-    with ThreadPoolExecutor(1) as pool, progress_bar() as bar:
-        task = bar.add_task(f"sp_sysmon on {target.name}", total=seconds)
-        future = pool.submit(print_sample, target, login_for(target, auth), seconds)
-        while not wait([future], timeout=0.5).done:
-            bar.advance(task, 0.5)
-        try:
-            lines = future.result()
-            if output is not None:
-                write_output(output, "\n".join([*lines, ""]))
-            return read_sample(target, lines)
-        except SampleError as error:
-            raise UserError(f"sysmon run: {error}") from error
+    """One sample. output: keeps the lines as the server sent them, also those that are no report."""
+    tell(f"sp_sysmon on {target.name} for {seconds} s")
+    try:
+        lines = off_main_thread(lambda: print_sample(target, login_for(target, auth), seconds))
+        if output is not None:
+            write_output(output, "\n".join([*lines, ""]))
+        return read_sample(target, lines)
+    except SampleError as error:
+        raise UserError(f"sysmon run: {error}") from error
 
 
 def _only(name: str) -> Report:

@@ -1,10 +1,5 @@
 """The comparison of time windows, measure by measure.
 
-    with Prometheus("http://127.0.0.1:9090") as prometheus:
-        result = compare_windows(prometheus, 'instance="ASE1"', [before, after])
-        for row in result.rows:
-            print(row.title, row.values, row.steps[-1].verdict)
-
 Each window has two descriptions. Its value is calculated over the whole window: rates over the window, then divided, as
 sp_sysmon does over its sample. Its samples along time give medians, spreads and the interval of the difference (see
 `statistics`).
