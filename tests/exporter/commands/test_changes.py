@@ -1,4 +1,4 @@
-"""`ase-exporter changes` and `advise --url`: filters, output formats and names, from a running exporter."""
+"""`ase-exporter changes`, `annotate` and `advise --url`: filters, output formats and names, from a running exporter."""
 
 import json
 from typing import Any
@@ -27,6 +27,19 @@ def test_changes_are_listed_in_every_format(
     assert [change["name"] for change in as_json] == ["second", "a | b"]
     # None may arrive within another test.
     eventually("posted", lambda: len(grafana.annotations) == 2)
+
+
+def test_start_and_finish_of_annotate_become_one_region(
+    run: Run, exporter: RunningExporter, grafana: GrafanaStandIn
+) -> None:
+    number = run("annotate", "reorg", "--start", "--url", exporter.url).stdout.strip()
+    for _ in range(2):
+        ended = run("annotate", "--finish", number, "--failed", "exit code 3", "--url", exporter.url)
+        assert ended.returncode == 0
+    eventually("both posted", lambda: len(grafana.annotations) == 2)
+    [region] = [each for each in grafana.annotations if "timeEnd" in each]
+    assert region["timeEnd"] >= region["time"]
+    assert region["text"].startswith("reorg (failed: exit code 3)") and "failed" in region["tags"]
 
 
 GOOD = Change("0" * 16, "PROD", "option", "max memory", "1", "2", 1.7e9).json()
