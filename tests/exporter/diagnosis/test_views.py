@@ -5,7 +5,6 @@ tests/exporter/readings/test_watch.py is about what scrapes export.
 
 import re
 import time
-from collections import defaultdict
 from html import unescape
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from dashboards.common import VERDICT
 from dashboards.queries import several
 from tests.exporter.compare.conftest import by_metric, prometheus_with
-from tests.exporter.diagnosis.states import NUMBERS, State, generated, healthy, said
+from tests.exporter.diagnosis.states import NUMBERS, State, families_at, generated, healthy, said
 from tests.needs import needs_prometheus
 
 from ase_exporter.compare.prometheus import Prometheus
@@ -22,7 +21,7 @@ from ase_exporter.diagnosis.diagnose import diagnose
 from ase_exporter.diagnosis.exported import diagnosis_families
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
-from ase_exporter.readings.samples import LabelValues, MetricSeries, Reading, Sample
+from ase_exporter.readings.samples import Sample, Tracker
 from ase_exporter.readings.watch import WINDOW
 from ase_exporter.report.past_diagnosis import read_diagnosis
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
@@ -36,19 +35,9 @@ INTERVAL, SCRAPES = 15, 5
 
 def sample_of(state: State) -> Sample:
     """A state as `top` has it after two scrapes."""
-    labels: dict[str, tuple[str, ...]] = {}
-    last: defaultdict[str, dict[LabelValues, float]] = defaultdict(dict)
-    first: defaultdict[str, dict[LabelValues, float]] = defaultdict(dict)
-    for metric, pairs, value in state.known():
-        key = tuple(text for _, text in pairs)
-        labels[metric] = tuple(name for name, _ in pairs)
-        grown = metric.endswith("_total")
-        last[metric][key] = value * WINDOW if grown else value
-        first[metric][key] = 0.0 if grown or metric in state.momentary else value
-    series = {}
-    for metric, names in labels.items():
-        before = Reading(0.0, names, first[metric])
-        series[metric] = MetricSeries((before, Reading(WINDOW, names, last[metric])))
+    tracker = Tracker()
+    for seconds in (0.0, WINDOW):
+        tracker.note(seconds, families_at(state, seconds, last=seconds > 0))
     answers = state.series["ase_up", ()]
     return Sample(
         target="A",
@@ -56,7 +45,7 @@ def sample_of(state: State) -> Sample:
         monotonic=0.0,
         interval=5.0,
         error="" if answers else "no answer",
-        series=series,
+        series=tracker.series(),
         off=frozenset(state.switched_off),
     )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.exporter.clocks import StandingClock
 from tests.exporter.diagnosis.states import State, families_at, generated, healthy, said
+from tests.exporter.samples import exported
 
 from ase_exporter.advise.advice import advise
 from ase_exporter.advise.data import advice_data
@@ -79,12 +80,6 @@ def state_with(first: str) -> State:
 @pytest.fixture(scope="module")
 def spins() -> State:
     return state_with("spinning")
-
-
-def exported(found: ScrapeResult, name: str) -> dict[tuple[str, ...], float]:
-    """The samples of a metric by label values; empty without the metric."""
-    families = [each for each in found.all_families(stuck=False) if each.name == name]
-    return {tuple(labels): value for family in families for labels, value in family.samples}
 
 
 @pytest.mark.parametrize("number", [20, pytest.param(500, marks=pytest.mark.slow)])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock, StandingClock
-from tests.exporter.samples import by_name
+from tests.exporter.samples import exported
 from tests.exporter.simulated import Simulated, reading, run, scrape
 
 from ase_exporter.ase.cost import Cost
@@ -124,11 +124,6 @@ def scrapes(server: Simulated, module: Module, budget: float | None) -> Callable
     return scrape_it
 
 
-def values(result: ScrapeResult, name: str) -> dict[tuple[str, ...], float]:
-    """The samples of one metric, by label values."""
-    return by_name(result.all_families(stuck=False)).get(name, {})
-
-
 def test_each_scrape_adds_its_cost(server: Simulated) -> None:
     scrape_it = scrapes(server, Module(), None)
     names = [family.name for family in Cost().families()]
@@ -137,7 +132,7 @@ def test_each_scrape_adds_its_cost(server: Simulated) -> None:
         f"ase_exporter_{name}_total"
         for name in ("scrapes", "connects", "statements", "statement_seconds", "rows", "received_bytes")
     }
-    grown = {name: values(second, name)[()] - values(first, name)[()] for name in names}
+    grown = {name: exported(second, name)[()] - exported(first, name)[()] for name in names}
     assert grown.pop("ase_exporter_scrapes_total") == 1
     assert grown.pop("ase_exporter_connects_total") == 0
     assert all(growth > 0 for growth in grown.values())
@@ -145,10 +140,10 @@ def test_each_scrape_adds_its_cost(server: Simulated) -> None:
     assert grown["ase_exporter_received_bytes_total"] > grown["ase_exporter_rows_total"]
     # What the server itself says of our session.
     for name in ("physical_reads_total", "memory_bytes"):
-        assert () in values(second, f"ase_exporter_session_{name}")
+        assert () in exported(second, f"ase_exporter_session_{name}")
     for name in ("cpu_seconds_total", "logical_reads_total"):
         name = f"ase_exporter_session_{name}"
-        assert values(second, name)[()] > values(first, name)[()]
+        assert exported(second, name)[()] > exported(first, name)[()]
 
 
 def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(
@@ -175,14 +170,14 @@ def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(
     scrape_it()
     slow = scrape_it()
     assert slow.outcomes["devices"].seconds == pytest.approx(0.5)
-    assert values(slow, "ase_exporter_budget_ratio") == {(): 0.05}
-    assert values(slow, "ase_exporter_budget_demand_ratio")[()] > 0.05
-    assert values(slow, "ase_exporter_collector_stretch")["devices",] > 1
-    assert ("state",) not in values(slow, "ase_exporter_collector_stretch")
+    assert exported(slow, "ase_exporter_budget_ratio") == {(): 0.05}
+    assert exported(slow, "ase_exporter_budget_demand_ratio")[()] > 0.05
+    assert exported(slow, "ase_exporter_collector_stretch")["devices",] > 1
+    assert ("state",) not in exported(slow, "ase_exporter_collector_stretch")
     assert slow.summary.stretched >= 1
     next_one = scrape_it()
     assert next_one.outcomes["devices"].seconds == 0
-    assert values(next_one, "ase_exporter_collector_success")["devices",] == 1
+    assert exported(next_one, "ase_exporter_collector_success")["devices",] == 1
     # Gauges are repeated, counters leave a gap.
     assert any(family.name.endswith("_total") for family in slow.collected["devices"])
     assert not [family for family in next_one.collected["devices"] if family.name.endswith("_total")]
@@ -218,8 +213,8 @@ def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_ot
     finally:
         server.model.faults.slow_tables = {}
         one.close()
-    assert values(result, "ase_exporter_budget_ratio") == {(): 0.01}
-    stretches = values(result, "ase_exporter_collector_stretch")
+    assert exported(result, "ase_exporter_budget_ratio") == {(): 0.01}
+    stretches = exported(result, "ase_exporter_collector_stretch")
     assert stretches.keys() == {("devices",)}
 
 
@@ -234,5 +229,5 @@ def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simul
     finally:
         server.faults.only, server.faults.seconds_per_row = "", 0.0
     assert all(each.outcomes["devices"].seconds > 0.05 for each in runs)
-    assert values(runs[-1], "ase_exporter_statement_seconds_total")[()] > 0.2
+    assert exported(runs[-1], "ase_exporter_statement_seconds_total")[()] > 0.2
     assert not any(each.summary.stretched for each in runs)

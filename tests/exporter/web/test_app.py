@@ -4,15 +4,13 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import pytest
 from starlette.testclient import TestClient
+from tests.exporter.web.test_enabled_endpoints import served
 from tests.planted import UNUSED
 
 from ase_exporter import config
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
-from ase_exporter.web.app import ExporterApp, create_app
-from ase_exporter.web.loading import Loaded
 from ase_exporter.web.pages import landing_page
 from ase_exporter.web.write_access import WriteAccess
 
@@ -38,19 +36,9 @@ host: {{}}
 
 
 @pytest.fixture(scope="module")
-def running(file: Path, tmp_path_factory: pytest.TempPathFactory) -> ExporterApp:
-    def load() -> Loaded:
-        return Loaded.of(config.load(file))
-
-    async def make() -> ExporterApp:
-        return ExporterApp(load, load(), tmp_path_factory.mktemp("state"))
-
-    return anyio.run(make)
-
-
-@pytest.fixture(scope="module")
-def client(running: ExporterApp) -> Iterator[TestClient]:
-    with TestClient(create_app(running, WriteAccess(lifecycle=True))) as client:
+def client(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    state = tmp_path_factory.mktemp("state")
+    with served(state, WriteAccess(lifecycle=True), lambda: config.load(file)) as client:
         yield client
 
 

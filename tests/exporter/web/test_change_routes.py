@@ -2,36 +2,24 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
-from starlette.applications import Starlette
-from starlette.routing import Route
 from starlette.testclient import TestClient
+from tests.exporter.web.test_enabled_endpoints import served
 
-from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import Store, StoreError
-from ase_exporter.config.changes import ChangesConfig
-from ase_exporter.web.change_routes import ChangeHandlers
+from ase_exporter.config import Auth, Config, Target
+from ase_exporter.web.write_access import WriteAccess
+
+CONFIG = Config(
+    targets=(Target(name="PROD", host="127.0.0.1"),), auth={"default": Auth(user="monitor", password="x")}
+)
 
 
 @pytest.fixture
-def client() -> Iterator[TestClient]:
-    journal = Journal(ChangesConfig(), None)
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette):  # type: ignore[no-untyped-def]
-        await journal.start()
-        yield
-        await journal.stop()
-
-    handlers = ChangeHandlers(journal, lambda: ["PROD"])
-    routes = [
-        Route("/changes", handlers.changes),
-        Route("/annotations", handlers.annotate, methods=["POST"]),
-        Route("/annotations/{id}/finish", handlers.finish, methods=["POST"]),
-    ]
-    with TestClient(Starlette(routes=routes, lifespan=lifespan)) as client:
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with served(tmp_path, WriteAccess(annotations=True), lambda: CONFIG) as client:
         yield client
 
 

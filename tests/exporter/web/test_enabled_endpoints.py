@@ -1,7 +1,7 @@
 """Endpoints that change something: off unless enabled, closed to other web sites."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,12 +23,11 @@ REQUESTS = {
 
 
 @contextmanager
-def served(directory: Path, access: WriteAccess) -> Iterator[TestClient]:
-    """An exporter without targets."""
-    loaded = Loaded.of(Config())
+def served(directory: Path, access: WriteAccess, load: Callable[[], Config] = Config) -> Iterator[TestClient]:
+    """An exporter, without targets if the test does not say which. load: at each reload, too."""
 
     async def make() -> ExporterApp:
-        return ExporterApp(lambda: loaded, loaded, directory)
+        return ExporterApp(lambda: Loaded.of(load()), Loaded.of(load()), directory)
 
     with TestClient(create_app(anyio.run(make), access)) as client:
         yield client
