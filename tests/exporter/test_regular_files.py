@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,17 +24,20 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
-def umask(request: pytest.FixtureRequest) -> int:
-    """What whoever starts a command has, until its end."""
-    return int(request.param)
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What whoever starts a command has."""
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
 
 
 def modes(path: Path) -> dict[str, int]:
     return {each.name: stat.S_IMODE(each.lstat().st_mode) for each in (path, *path.rglob("*"))}
 
 
+@pytest.mark.usefixtures("umask")
 def test_a_command_writes_nothing_that_others_may_read(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, umask: int
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def work() -> int:
         for name, write in WRITERS.items():
@@ -46,23 +49,16 @@ def test_a_command_writes_nothing_that_others_may_read(
         return 0
 
     monkeypatch.setattr("ase_exporter.commands.app.run", work)
-    before = os.umask(umask)
-    try:
-        assert run("check").returncode == 0
-    finally:
-        os.umask(before)
+    assert run("check").returncode == 0
     found = modes(tmp_path)
     del found[tmp_path.name]
     assert {"--output", "--record", "totals", FILE, "lock", "any", "file", "deep"} <= found.keys()
     assert not {name: oct(mode) for name, mode in found.items() if mode & 0o027}
 
 
-def test_files_for_other_programs_can_be_read_and_not_written(run: Run, tmp_path: Path, umask: int) -> None:
-    before = os.umask(umask)
-    try:
-        assert run("write", "sql", "-o", str(tmp_path / "new" / "sql")).returncode == 0
-    finally:
-        os.umask(before)
+@pytest.mark.usefixtures("umask")
+def test_files_for_other_programs_can_be_read_and_not_written(run: Run, tmp_path: Path) -> None:
+    assert run("write", "sql", "-o", str(tmp_path / "new" / "sql")).returncode == 0
     found = modes(tmp_path / "new")
     assert {stat.filemode(mode)[1:] for name, mode in found.items() if name.endswith(".sql")} == {"rw-r--r--"}
     assert found["sql"] == 0o755
