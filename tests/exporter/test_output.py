@@ -31,3 +31,10 @@ def test_without_output_and_errors_there_is_an_exit_code_all_the_same() -> None:
     command = [sys.executable, "-m", "ase_exporter", "--version"]
     ended = subprocess.run(["sh", "-c", '"$@" >&- 2>&-', "sh", *command], timeout=120, check=False)
     assert ended.returncode != 0
+
+
+def test_a_reader_that_leaves_gets_no_traceback() -> None:
+    # As with `| head -1`.
+    command = f'"{sys.executable}" -m ase_exporter --help | true'
+    ended = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert ended.stderr == ""
