@@ -74,6 +74,21 @@ def test_states_of_a_database_are_not_its_options() -> None:
     ]
 
 
+def test_versions_before_15_7_are_read_from_the_monitoring_tables() -> None:
+    answers: dict[str, object] = {
+        "RelaxedReplacement": [("default data cache", 0, 4)],
+        "AllocatedKB from": [("default data cache", 2048, 8192), ("default data cache", 16384, 4096)],
+        "monEngine": [(0, "online")],
+    }
+    parts = snapshot(scripted(answers))
+    assert parts["cache"].objects["default data cache"].keys() == {
+        "replacement",
+        "partitions",
+        "16K pool size",
+    } | ({"2K pool size"})
+    assert parts["engine"].objects.keys() == {"engine 0"}
+
+
 def test_a_snapshot_that_costs_the_connection_leaves_no_state() -> None:
     healthy: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
     watch = ConfigWatcher(60)
