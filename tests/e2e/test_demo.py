@@ -71,7 +71,6 @@ def test_every_printed_address_answers(demo: Demo) -> None:
     ("command", "expected"),
     [
         ("advise", "system tables cache"),
-        ("report", "report.html"),
         ("changes", "enable mem scale"),
         ("compare", "Transactions per CPU unit"),
     ],
@@ -92,7 +91,7 @@ def test_every_printed_command_works(demo: Demo, command: str, expected: str) ->
 
 
 def test_ctrl_c_stops_all_processes_and_shows_what_was_measured(demo: Demo) -> None:
-    demo.printed(r"^series 1 run baseline .*/85\.8 ")
+    demo.printed(r"^series 1 run baseline: config A, no Memscale\n .*/85\.8 ")
     started = psutil.Process(demo.process.pid).children(recursive=True)
     assert len(started) >= 4
     demo.process.send_signal(signal.SIGINT)
@@ -100,4 +99,4 @@ def test_ctrl_c_stops_all_processes_and_shows_what_was_measured(demo: Demo) -> N
     _, alive = psutil.wait_procs(started, timeout=TIMEOUT)
     assert alive == []
     # The run that has just begun is too short to be shown.
-    assert re.findall(r"^series \d run (\S+) ", demo.log.read_text(), re.MULTILINE) == ["baseline"]
+    assert re.findall(r"^series \d run (\S+):", demo.log.read_text(), re.MULTILINE) == ["baseline"]

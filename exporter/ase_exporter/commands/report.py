@@ -36,5 +36,6 @@ def report(
     write_output(output, written)
     print(f"{output}: {len(written.encode()) / 1024:,.0f} KB, {server.requests} queries")
     if found.diagnosis.level == "none":
-        print(f"{name}: {found.diagnosis.sentence}; `ase-exporter check -S {name}` says what to switch on")
+        told = "the page says what was not read, `ase-exporter check` what to switch on"
+        print(f"{name}: {found.diagnosis.sentence}; {told}")
         raise typer.Exit(1)

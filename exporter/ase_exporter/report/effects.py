@@ -85,6 +85,7 @@ def judge(
                 )
                 comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=near)
             except UserError as error:
-                reason = str(error)
+                # Without what to do about it.
+                reason = str(error).partition(";")[0]
         found.append(Effect(tuple(group), comparison, reason))
     return found

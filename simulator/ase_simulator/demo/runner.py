@@ -27,17 +27,25 @@ START_SECONDS = 8.0
 
 SIMULATED_RUN_SECONDS = 600.0
 POLL_SECONDS = 0.5
+_STORY = """
+800 users work on 128 engines. In each run the server has other features: transactional memory (TSX), compiled plans
+(SNAP), a lockless data cache (LLDC), latch-free indexes (LFB), a row store in memory (IMRS), hash-cached indexes (HCB);
+config A to C are the study's names of its set-ups. A row has what Prometheus measured beside what the study prints: how
+often grabs of three spinlocks wait and how busy the CPU is, in percent, and the work done for each unit of CPU.
+To learn: busy is not working. The CPU stays as busy, but does 70 % more once LLDC has removed the contended spinlock.
+"""
 _HEADINGS = (
-    "measured/published           default    system       log     CPU   transactions",
-    "run                       data cache    tables     cache    busy   per CPU unit",
+    "run                           default    system       log     CPU   transactions",
+    "  measured/published       data cache    tables     cache    busy   per CPU unit",
 )
 _WIDTHS = dict(zip((*CACHES, CPU_BUSY, THROUGHPUT), (11, 10, 10, 10, 13), strict=True))
 
 
 class Run(NamedTuple):
-    """A run of the replay. start: Unix time."""
+    """A run of the replay. set_up: what the server has. start: Unix time."""
 
     name: str
+    set_up: str
     start: float
 
 
@@ -64,9 +72,8 @@ async def run_demo(duration: float | None, port_base: int, directory: Path) -> N
             print("\nIn another terminal:")
             for command in stack.example_commands(SIMULATED_RUN_SECONDS / pace.speed):
                 print(f"  {command}")
-            print(
-                "\nCtrl-C ends everything. Each run, and the alerts that arrive at the webhook:", flush=True
-            )
+            print(_STORY)
+            print("Ctrl-C ends everything. Each run, and the alerts that arrive at the webhook:", flush=True)
             await _watch(server, stack, processes, stop)
 
 
@@ -102,26 +109,27 @@ async def _watch(server: SimulatedServer, stack: Stack, processes: Processes, st
             if following.name != run.name or stop.is_set():
                 end = time.time() if following.name == run.name else following.start
                 if span := steady(run.start, end, stack.pace):
-                    print(await asyncio.to_thread(_row, prometheus, run.name, span), flush=True)
+                    print(await asyncio.to_thread(_row, prometheus, run, span), flush=True)
                 run = following
 
 
 def _present(server: SimulatedServer) -> Run:
     """The run that goes on now."""
     step, clock = server.world.step, server.world.clock
-    return Run(step.name.partition(":")[0], time.time() - (clock.seconds() - step.at) / clock.speed)
+    name, _, set_up = step.name.partition(": ")
+    return Run(name, set_up, time.time() - (clock.seconds() - step.at) / clock.speed)
 
 
-def _row(prometheus: Prometheus, run: str, span: tuple[float, float]) -> str:
+def _row(prometheus: Prometheus, run: Run, span: tuple[float, float]) -> str:
     """What was measured of a run, and what the case study prints of it."""
     try:
         figures = measured(prometheus, span)
     except UserError as error:
         raise UsageError(f"demo: {error}") from None
     texts = {figure: "-" if value is None else f"{value:.1f}" for figure, value in figures.items()}
-    printed = published()[run]
+    printed = published()[run.name]
     cells = [f"{texts[figure]}/{printed[figure]}".rjust(width) for figure, width in _WIDTHS.items()]
-    return f"{run:<24}" + " ".join(cells)
+    return f"{run.name}: {run.set_up}\n{'':24}" + " ".join(cells)
 
 
 def _print_alert(alert: Notification) -> None:

@@ -96,16 +96,12 @@ class Stack:
 
     def example_commands(self, run_seconds: float) -> list[str]:
         """Return commands to try in another terminal, relative to the current directory."""
-        command, configuration, page = (
-            os.path.relpath(path)
-            for path in (_EXPORTER, self._directory / "exporter.yml", self._directory / "report.html")
-        )
+        command, configuration = map(os.path.relpath, (_EXPORTER, self._directory / "exporter.yml"))
         server = f"--prometheus {self.url('prometheus')} --target {SERVER}"
         run = f"--length {run_seconds:g} --settle {self.pace.scrape_interval:g}"
         return [
             f"{command} top --config.file {configuration}",
             f"{command} advise --config.file {configuration}",
-            f"{command} report {server} --since 1h --output {page}",
             f"{command} changes --url {self.url('exporter')}   # from the second run on",
             f'{command} compare {server} --around "enable mem scale 0" {run}   # from the third run on',
         ]
