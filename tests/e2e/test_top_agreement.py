@@ -1,4 +1,7 @@
-"""The figures of `top` equal those of the shipped recording rules over the same samples, by Prometheus's own engine."""
+"""The figures of `top`, `compare`, `report`, boards and recording rules are equal for the same samples.
+
+By Prometheus's own engine.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +14,9 @@ from tests.e2e.simulated_time import INTERVAL, Recording, record
 from tests.exporter.simulated import reading
 from tests.exporter.top.watching import one_step
 
+from ase_exporter.compare.measures import measures
 from ase_exporter.readings.samples import LabelValues, MetricSeries, Reading, Sample
+from ase_exporter.report.history import AVERAGES
 from ase_exporter.top.figures import Figures, Row
 from ase_exporter.top.frames import frame
 
@@ -21,6 +26,8 @@ COLLECTORS = {"state", "engines", "threads", "spinlocks", "data_caches"}
 SCRAPES = 7
 # A range of a minute holds four samples, 15 s apart.
 IN_A_MINUTE = 4
+# Of the one server, and seconds: what `compare` is asked for.
+ALL, MINUTE = 'instance=~".*"', 60.0
 
 
 def sample(recording: Recording, first: int, last: int) -> Sample:
@@ -73,6 +80,21 @@ RULES: dict[str, tuple[str, Callable[[Figures], dict[str, float]]]] = {
     "ase:spinlock_contention:ratio_rate1m": ("spinlock", of_spinlocks(lambda each: each.contention)),
     "ase:spinlock_spins:rate1m": ("spinlock", of_spinlocks(lambda each: each.spins)),
 }
+# The same figures by measure of `compare`.
+COMPARED = {
+    "cpu_busy": RULES["ase:cpu_busy:ratio_rate1m"],
+    "transactions": RULES["ase:transactions:rate1m"],
+    "throughput_per_cpu_unit": RULES["ase:transactions_per_cpu_unit:ratio_rate1m"],
+    "spin_share": ("", of_server(lambda found: found.spinning)),
+    "cache_contention": RULES["ase:spinlock_contention:ratio_rate1m"],
+}
+# By mean of `report`, over one evaluation.
+REPORTED = {
+    "busy": RULES["ase:cpu_busy:ratio_rate1m"],
+    "spinning": RULES["ase:cpu_spinning:ratio_rate1m"],
+    "transactions": RULES["ase:transactions:rate1m"],
+    "cpu_units": RULES["ase:cpu_units:rate1m"],
+}
 HOTTEST = "ase:spinlock_hottest_contention:ratio_rate1m"
 BURNT = drawn(several(SPINNING_CPU.queries)[0].expr)
 # Prometheus extrapolates to the ends of the range, from 45 s to a minute; ratios are the same, but for what spins: the
@@ -82,6 +104,8 @@ RATES = {
     "ase:cpu_units:rate1m",
     "ase:transactions:rate1m",
     "ase:spinlock_spins:rate1m",
+    *(measures()[key].promql(ALL, MINUTE) for key in ("transactions", "spin_share")),
+    *(AVERAGES[key] % (ALL, "14s") for key in ("spinning", "transactions", "cpu_units")),
 }
 
 
@@ -97,9 +121,12 @@ def test_figures_equal_the_recording_rules(tmp_path: Path, scenario: str, step: 
     recording = record(one_step(scenario, step, tmp_path), SCRAPES * INTERVAL, module=reading(*COLLECTORS))
     shown = frame(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1)).figures
     at = SCRAPES * INTERVAL
-    queries = [(rule, at) for rule in (*RULES, HOTTEST, BURNT)]
+    asked = RULES | {measures()[key].promql(ALL, MINUTE): figure for key, figure in COMPARED.items()}
+    asked |= {AVERAGES[key] % (ALL, "14s"): figure for key, figure in REPORTED.items()}
+    assert REPORTED.keys() == AVERAGES.keys()
+    queries = [(rule, at) for rule in (*asked, HOTTEST, BURNT)]
     recorded = evaluate(recording, tmp_path, queries, with_sources("cpu.alerts.yaml"))
-    for rule, (label, of) in RULES.items():
+    for rule, (label, of) in asked.items():
         expected = {each.labels.get(label, ""): each.value for each in recorded[rule, at]}
         assert expected, rule
         rel, absolute = (0.05, None) if rule in RATES else (None, 1e-9)
