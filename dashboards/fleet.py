@@ -82,14 +82,14 @@ PANELS: list[Panel] = [
             ),
         ],
         columns=[
-            Column(name="instance", title="Server"),
-            Column(name="word", title="State", width=135),
+            Column(name="instance", title="Server", width=130),
+            Column(name="word", title="State", width=125),
             Column(
                 name="Value #A",
                 title="Weight",
                 decimals=2,
                 thresholds=[(-1.5, "orange"), (thresholds.PARAMETERS["diagnosis"]["severe_share"], "red")],
-                width=75,
+                width=65,
             ),
             Column(
                 name="Value #B",
@@ -99,7 +99,7 @@ PANELS: list[Panel] = [
                 bar=True,
                 maximum=1,
                 thresholds=thresholds.SATURATED,
-                width=125,
+                width=90,
             ),
             Column(
                 name="Value #C",
@@ -109,7 +109,7 @@ PANELS: list[Panel] = [
                 bar=True,
                 maximum=1,
                 thresholds=thresholds.SPINNING,
-                width=125,
+                width=95,
             ),
             Column(name="spinlock", title="Hottest spinlock"),
             Column(
@@ -118,9 +118,9 @@ PANELS: list[Panel] = [
                 unit="percentunit",
                 decimals=1,
                 thresholds=thresholds.CACHES,
-                width=95,
+                width=90,
             ),
-            Column(name="Value #E", title="Tx/CPU", unit="short", decimals=1, width=70),
+            Column(name="Value #E", title="Tx/CPU", unit="short", decimals=1, width=65),
             Column(
                 name="Value #F",
                 title="Week ago",
@@ -131,9 +131,9 @@ PANELS: list[Panel] = [
                 base="red",
                 width=85,
             ),
-            Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=80),
+            Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=70),
             Column(name="name", title="Last change"),
-            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=130),
+            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=110),
         ],
         # A server that is down has no figures, so its weight sorts it first.
         sort=["Weight", "Spinning", "Alerts"],

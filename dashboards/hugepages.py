@@ -229,9 +229,12 @@ PANELS: list[Panel] = [
             " or dbhost_perf_event_problem{$machine} == 1"
         ),
         columns=[
-            *labels(
-                instance="Machine", collector="Collector", event="Event", reason="Reason", hint="What to do"
-            ),
+            # The hint needs the room.
+            Column(name="instance", title="Machine", width=110),
+            Column(name="collector", title="Collector", width=110),
+            Column(name="event", title="Event", width=150),
+            Column(name="reason", title="Reason", width=110),
+            Column(name="hint", title="What to do"),
         ],
         empty="Everything is collected",
         height=5,

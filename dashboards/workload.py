@@ -126,8 +126,9 @@ PANELS: list[Panel] = [
         description="Units in use as a share of the configured number, the ten fullest.",
         unit="percentunit",
         queries=Query(
-            "topk(10, ase_resource_used{$selector} / (ase_resource_used{$selector}"
-            " + ase_resource_free{$selector} > 0))",
+            # All engines are usually online.
+            'topk(10, ase_resource_used{$selector,resource!="max online engines"}'
+            " / (ase_resource_used{$selector} + ase_resource_free{$selector} > 0))",
             "{{instance}} {{resource}}",
         ),
         thresholds=[(0.9, "orange")],
