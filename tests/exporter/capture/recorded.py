@@ -23,7 +23,7 @@ from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_simulator.replay.backend import ReplayBackend
-from ase_simulator.replay.file import Recorded, recorded
+from ase_simulator.replay.file import Recorded
 from ase_simulator.server import Listener
 from ase_simulator.sql.logins import FULL, Login
 
@@ -48,7 +48,6 @@ each_capture = pytest.mark.parametrize(
     ],
     ids=lambda path: path.name.removesuffix(".capture.gz"),
 )
-_SAMPLE = re.compile(r"sp_sysmon '(\d\d):(\d\d):(\d\d)'")
 
 
 @cache
@@ -130,28 +129,6 @@ def planned(taken: Capture) -> list[PlannedCollector]:
     facts = read_facts(Playback(taken.statements).query)
     everything = dict.fromkeys(catalogue().collectors, True)
     return [each for each in plan(catalogue(), facts, everything) if each.available]
-
-
-def capture_again(taken: Capture) -> Capture:
-    """A capture of a replay by this exporter, of the collectors whose statements were recorded."""
-    sent = {each.sql for each in taken.statements}
-    chosen = dict.fromkeys(catalogue().collectors, False)
-    chosen |= {each.name: each.statement in sent for each in planned(taken)}
-    sample = next(filter(None, map(_SAMPLE.match, sent)), None)
-    hours, minutes, seconds = map(int, sample.groups() if sample else "000")
-    with replay(map(recorded, taken.statements)) as address:
-        config, target = configuration(address)
-        return take_capture(
-            replace(config, modules={target.module: Module(collectors=chosen)}),
-            target,
-            catalogue(),
-            Plan(
-                taken.header.scrapes,
-                taken.header.interval,
-                sysmon_seconds=3600 * hours + 60 * minutes + seconds,
-            ),
-            sleep=lambda _: None,
-        )
 
 
 def scrape(
