@@ -40,8 +40,7 @@ def capture(
 ) -> None:
     if output is None and not show:
         raise UserError("capture: expected --output FILE, --show or both")
-    if output is not None:
-        require_output(output)
+    require_output(output)
     logs.configure("text", "error")
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)

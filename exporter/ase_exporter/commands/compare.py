@@ -41,8 +41,7 @@ def compare(
 ) -> None:
     if form == "html" and output is None:
         raise UserError("--format html: expected a file with --output")
-    if output is not None:
-        require_output(output)
+    require_output(output)
     require("numpy", "compare", "compare needs numpy")
     from ase_exporter.compare.prometheus import Prometheus
     from ase_exporter.compare.request import Request, answer

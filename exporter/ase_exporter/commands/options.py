@@ -213,11 +213,10 @@ def require(module: str, extra: str, what: str, instead: str = "") -> None:
         raise MissingExtraError(what, extra, instead) from None
 
 
-def require_output(path: Path) -> None:
+def require_output(path: Path | None) -> None:
     """Raises UserError for a file that --output names in vain, before the work whose result would be lost."""
-    problem = errno.EISDIR if path.is_dir() else 0 if path.absolute().parent.is_dir() else errno.ENOENT
-    if problem:
-        raise UserError(f"--output {path}: {os.strerror(problem)}")
+    if path and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise UserError(f"--output {path}: {os.strerror(errno.EISDIR if path.is_dir() else errno.ENOENT)}")
 
 
 def write_output(path: Path, data: str | bytes) -> None:

@@ -126,11 +126,11 @@ def _check(server: Target, auth: Auth) -> TargetReport | None:
     except DatabaseError as error:
         if error.kind not in ("login_failed", "login_suspended"):
             raise UserError(f"target {server.name}: {error}") from error
+        text = str(error).rstrip(".")
         if not _LOGIN_NAME.fullmatch(auth.user):
             raise UserError(
-                f"-U {auth.user}: {error}; expected letters, digits and _ for a new login"
+                f"-U {auth.user}: {text}; expected letters, digits and _ for a new login"
             ) from error
-        text = str(error).rstrip(".")
         print(f"{server.name}: {text}. Nothing was written. An administrator creates the login with:\n")
         print(shipped_files("sql")["create_login.sql"].replace("ase_exporter", auth.user))
         return None

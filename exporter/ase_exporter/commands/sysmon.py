@@ -62,8 +62,7 @@ def run(
     output: Path | None = None,
     form: Format = "table",
 ) -> None:
-    if output is not None:
-        require_output(output)
+    require_output(output)
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]
