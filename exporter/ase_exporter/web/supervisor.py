@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from ase_exporter.ase.call_record import call_record
@@ -19,8 +20,8 @@ from ase_exporter.errors import UserError
 
 log = logging.getLogger(__name__)
 
-# Seconds without a heartbeat after which the child is killed: it is stopped, or its event loop hangs. For the first one
-# it has longer, as a busy machine takes many seconds to start it.
+# Seconds without a heartbeat in which the child could run, after which it is killed: it is stopped, or its event loop
+# hangs. For the first one it has longer.
 HUNG_AFTER, START_TIMEOUT = 10.0, 60.0
 # Seconds between two looks at the heartbeat.
 TICK = 1.0
@@ -97,7 +98,7 @@ class Supervisor:
 
         began: when it was about to be started, as it may have beaten before it is watched.
         """
-        looked, kill_at = time.monotonic(), 0.0
+        silence, kill_at = _Silence(child), 0.0
         while True:
             number = self._await_signal(TICK)
             if self._stopping and not kill_at:
@@ -108,11 +109,9 @@ class Supervisor:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(status)
-            before, looked = looked, time.monotonic()
-            beat = call_record.heartbeat
-            limit = kill_at or (beat + HUNG_AFTER if beat > began else began + START_TIMEOUT)
-            # A supervisor that was stopped itself knows nothing about the child.
-            if looked > limit and looked - before < HUNG_AFTER / 2:
+            silent = silence.look()
+            limit = HUNG_AFTER if call_record.heartbeat > began else START_TIMEOUT
+            if time.monotonic() > kill_at if kill_at else silent > limit:
                 log.error("the process that serves hangs and is killed")
                 os.kill(child, signal.SIGKILL)
 
@@ -122,6 +121,49 @@ class Supervisor:
         if found and found.si_signo in (signal.SIGTERM, signal.SIGINT):
             self._stopping = True
         return found.si_signo if found else 0
+
+
+class _Silence:
+    """How long a child could run and has not beaten.
+
+    On a busy machine a process may wait for a processor for many seconds. That shows no hang, and does not count. Nor
+    does the time in which the supervisor did not run either.
+    """
+
+    def __init__(self, child: int) -> None:
+        self._child = child
+        self._looked = time.monotonic()
+        self._beat = self._waited = self._seconds = 0.0
+
+    def look(self) -> float:
+        """Seconds since the last heartbeat."""
+        before, self._looked = self._looked, time.monotonic()
+        if self._beat != call_record.heartbeat:
+            self._beat, self._seconds = call_record.heartbeat, 0.0
+            self._waited = waited_for_cpu(self._child)
+        else:
+            waited, self._waited = self._waited, waited_for_cpu(self._child)
+            self._seconds += max(0.0, min(self._looked - before, 2 * TICK) - max(0.0, self._waited - waited))
+        return self._seconds
+
+
+def waited_for_cpu(process: int) -> float:
+    """Seconds that the threads of a process have waited for a processor; 0 where the kernel does not count them.
+
+    Those of all threads together, as the event loop may wait for one that waits.
+    """
+    try:
+        return sum(map(_waited, Path(f"/proc/{process}/task").iterdir()))
+    except OSError:
+        return 0.0
+
+
+def _waited(thread: Path) -> float:
+    try:
+        return int((thread / "schedstat").read_text("ascii").split()[1]) / 1e9
+    except (OSError, LookupError, ValueError):
+        # The thread has ended, or the kernel has no such file.
+        return 0.0
 
 
 def listen(address: str) -> socket.socket:

@@ -15,6 +15,8 @@ from tests.exporter.running_exporter import COMMAND, RunningExporter, configurat
 from tests.exporter.simulated import PASSWORD, Simulated
 from tests.programs import START, eventually
 
+from ase_exporter.web.supervisor import waited_for_cpu
+
 # A supervisor that is impatient; its child runs a script, which can show that it works.
 SUPERVISE = """
 import logging, os, signal, sys, time
@@ -36,20 +38,23 @@ def beat():
 def serve(legacy):
     exec(sys.argv[1], globals() | {"legacy": legacy})
     os._exit(0)
-sys.exit(supervisor.Supervisor(serve).run())
 """
 
 
-def supervised(child: str, until: str = "", end: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-    """The exit status and the log of a supervisor of that child. until: the line after which it gets a signal."""
-    command = [sys.executable, "-c", SUPERVISE, child]
+def supervised(child: str, until: str = "", before: str = "") -> tuple[int, str]:
+    """The exit status and the log of a supervisor of that child.
+
+    until: the line after which it is to end. before: what it runs first.
+    """
+    run = "sys.exit(supervisor.Supervisor(serve).run())"
+    command = [sys.executable, "-c", f"{SUPERVISE}{before}{run}", child]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout
         lines = []
         for line in process.stdout:
             lines.append(line)
             if until and re.search(until, line):
-                process.send_signal(end)
+                process.terminate()
                 until = ""
         return process.wait(START), "".join(lines)
 
@@ -80,6 +85,33 @@ time.sleep(60)
     status, log = supervised(child, until="second")
     assert status == 0
     assert "hangs and is killed" in log and "ended by signal 9" in log
+
+
+def test_a_child_that_waits_for_a_processor_is_not_killed() -> None:
+    child = """
+beat()
+time.sleep(3)
+print("alive", flush=True)
+time.sleep(60)
+"""
+    # The kernel says so of a child on a machine that has no processor left for it.
+    busy = "supervisor.waited_for_cpu = lambda child: time.monotonic()\n"
+    status, log = supervised(child, until="alive|hangs", before=busy)
+    assert (status, log.splitlines()) == (0, ["beat", "alive"])
+
+
+def test_the_kernel_says_how_long_a_process_has_waited_for_a_processor() -> None:
+    [processor, *_] = os.sched_getaffinity(0)
+    endless = f"import os; os.sched_setaffinity(0, [{processor}])\nwhile True: pass"
+    rivals = [subprocess.Popen([sys.executable, "-c", endless]) for _ in range(2)]
+    try:
+        for each in rivals:
+            eventually("it waits", lambda each=each: waited_for_cpu(each.pid) > 0.1, START)
+    finally:
+        for each in rivals:
+            each.kill()
+            each.wait()
+    assert waited_for_cpu(rivals[0].pid) == 0
 
 
 def test_a_child_that_ignores_the_end_is_killed() -> None:
