@@ -105,8 +105,7 @@ def test_the_kernel_says_how_long_a_process_has_waited_for_a_processor() -> None
     endless = f"import os; os.sched_setaffinity(0, [{processor}])\nwhile True: pass"
     rivals = [subprocess.Popen([sys.executable, "-c", endless]) for _ in range(2)]
     try:
-        for each in rivals:
-            eventually("it waits", lambda each=each: waited_for_cpu(each.pid) > 0.1, START)
+        eventually("both wait", lambda: all(waited_for_cpu(each.pid) > 0.1 for each in rivals), START)
     finally:
         for each in rivals:
             each.kill()
