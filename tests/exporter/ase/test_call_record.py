@@ -34,6 +34,16 @@ def die_in_a_call(record: CallRecord, *targets: str) -> None:
         record.mark(in_call=True)
 
 
+def test_a_call_that_has_returned_is_no_suspect(exporter: Exporter) -> None:
+    record = exporter.process()
+    record.enter_thread("ONE")
+    with record.calling():
+        pass
+    die_in_a_call(record, "TWO")
+    after = exporter.process()
+    assert (after.suspects, after.paused) == (["TWO"], [])
+
+
 def test_a_target_is_paused_after_two_deaths_in_a_row_for_longer_each_time(exporter: Exporter) -> None:
     pauses = []
     for _ in range(7):
