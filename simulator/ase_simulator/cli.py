@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import signal
-import ssl
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
@@ -90,12 +89,6 @@ def serve(
     scenario: Annotated[
         str, typer.Option(metavar="NAME|FILE", help="Built-in scenario or scenario file.")
     ] = "memscale",
-    tls_cert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM certificate; all connections then use TLS.")
-    ] = None,
-    tls_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM private key of the certificate.")
-    ] = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="End a batch that asks for what is not simulated (message 20999)."),
@@ -114,7 +107,6 @@ def serve(
         return
     logging.basicConfig(level=logging.WARNING, format="ase-simulator: %(message)s")
     logins = [_login(entry) for entry in login] if login else None
-    tls = _tls(tls_cert, tls_key)
     if replay is not None:
         if version:
             raise UsageError("--replay: the answers are those of the capture: expected no --version")
@@ -126,9 +118,7 @@ def serve(
             backend = ReplayBackend(read_capture(replay), logins)
         except UserError as error:
             raise UsageError(f"--replay {error}") from error
-        asyncio.run(
-            _serve([lambda wanted: Listener(backend, host, wanted, tls=tls)], [backend.name], host, port)
-        )
+        asyncio.run(_serve([lambda wanted: Listener(backend, host, wanted)], [backend.name], host, port))
         return
     if version and version not in profiles():
         raise UsageError(f"--version {version}: no such profile; there are {', '.join(profiles())}")
@@ -138,7 +128,7 @@ def serve(
         raise UsageError(str(error)) from error
     for each in servers:
         each.faults.strict = strict
-    listeners = [partial(simulation, each, logins, host, tls=tls) for each in servers]
+    listeners = [partial(simulation, each, logins, host) for each in servers]
     asyncio.run(_serve(listeners, [server.name for server in servers], host, port))
 
 
@@ -185,19 +175,6 @@ def _login(entry: str) -> Login:
     if not separator or not user:
         raise UsageError("--login: expected USER:PASSWORD")
     return Login(user, password, roles=list(FULL) if user == "sa" else ["mon_role"])
-
-
-def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise UsageError("--tls-cert and --tls-key: expected both or neither")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"--tls-cert {certificate}, --tls-key {key}: {error}") from error
-    return context
 
 
 async def _serve(listen: Sequence[Listen], names: Sequence[str], host: str, port: int) -> None:

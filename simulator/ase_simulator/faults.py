@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
@@ -37,7 +36,6 @@ class Faults:
     installmaster.
     missing_tables: tables that are not there, as monitoring tables before installmaster has been run.
     elapsed_limit: seconds after which a resource limit ends a batch that waits for a slow table (11056); 0: none.
-    daylight_saving: the server's clock has been put forward by this, after all dates in its tables.
     locked_tables: another session holds locks in these tables: selects wait, except at isolation level 0.
     slow_tables: seconds that each select from these tables takes longer.
     login_trigger: SQL that runs in each new session, whose settings it may change.
@@ -61,7 +59,6 @@ class Faults:
     missing_columns: frozenset[str] = frozenset()
     missing_tables: frozenset[str] = frozenset()
     elapsed_limit: NotNegative = 0.0
-    daylight_saving: timedelta = timedelta()
     locked_tables: frozenset[str] = frozenset()
     slow_tables: dict[str, NotNegative] = field(default_factory=dict)
     login_trigger: str = ""

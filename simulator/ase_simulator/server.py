@@ -1,7 +1,6 @@
 """Listens on one address and serves connections from a backend."""
 
 import asyncio
-import ssl
 from types import TracebackType
 from typing import Self
 
@@ -9,14 +8,13 @@ from ase_simulator.contracts import Backend
 from ase_simulator.faults import Faults
 from ase_simulator.tds.connection import Connection, reset
 
-MAX_CONNECTIONS = 1000
 _BACKLOG = 512
 
 
 class Listener:
     """One simulated server on one port; use it as an asynchronous context manager.
 
-    port 0: any free port. Connections beyond MAX_CONNECTIONS are closed unanswered.
+    port 0: any free port.
     """
 
     def __init__(
@@ -26,12 +24,10 @@ class Listener:
         port: int = 0,
         *,
         faults: Faults | None = None,
-        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.faults = faults or Faults()
         self._backend = backend
         self._address = (host, port)
-        self._tls = tls
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -48,7 +44,7 @@ class Listener:
         """Raises OSError if the address is not available."""
         host, port = self._address
         self._server = await asyncio.start_server(
-            self._accept, host, port, ssl=self._tls, backlog=_BACKLOG, reuse_address=True
+            self._accept, host, port, backlog=_BACKLOG, reuse_address=True
         )
         self._address = (host, self._server.sockets[0].getsockname()[1])
         return self
@@ -70,7 +66,7 @@ class Listener:
         await asyncio.gather(*self._connections, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.faults.refuse or len(self._connections) >= MAX_CONNECTIONS:
+        if self.faults.refuse:
             reset(writer)
             return
         connection = Connection(self._backend, self.faults, reader, writer)

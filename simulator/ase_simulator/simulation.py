@@ -1,7 +1,6 @@
 """Puts a model, its T-SQL front end and its listener together."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 
@@ -17,10 +16,9 @@ async def simulation(
     logins: Iterable[Login] | None,
     host: str,
     port: int,
-    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Listener]:
     """Serve a model and play its scenario; raises OSError if the address is not available."""
-    async with Listener(SqlBackend(server, logins), host, port, faults=server.faults, tls=tls) as listener:
+    async with Listener(SqlBackend(server, logins), host, port, faults=server.faults) as listener:
         server.on_drop(listener.drop)
         play = asyncio.create_task(server.play())
         try:

@@ -12,7 +12,7 @@ import pytest
 from tests.alerts.shipped import NAMES
 from tests.e2e.evaluation import evaluate, firing_queries, timeline, timeline_of, with_sources
 from tests.e2e.expected_timeline import TABLE, documented, until
-from tests.e2e.simulated_time import Deed, Recording, Scraping, read_for_rules, record, record_machine
+from tests.e2e.simulated_time import Recording, Scraping, read_for_rules, record, record_machine
 from tests.exporter.simulated import reading
 
 from ase_exporter.config import Module
@@ -32,7 +32,6 @@ class Play:
     seconds: int
     scenario: str = ""
     scrape_timeout: float | None = None
-    deeds: Mapping[int, Deed] = field(default_factory=dict)
     scraping: Mapping[int, Scraping] = field(default_factory=lambda: {0: Scraping.ALWAYS})
     module: Module = field(default_factory=read_for_rules)
 
@@ -71,7 +70,6 @@ def played(name: str, seconds: int | None = None) -> Recording:
         play.scenario or name,
         seconds or play.seconds,
         scrape_timeout=play.scrape_timeout,
-        deeds=play.deeds,
         module=play.module,
         scraping=play.scraping,
     )

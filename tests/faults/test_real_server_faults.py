@@ -383,37 +383,6 @@ def test_start_and_clear_keep_their_times_when_the_clocks_change(zone: str, tmp_
         assert samples(seen)["ase_counters_cleared_timestamp_seconds"][()] == pytest.approx(cleared, abs=0.01)
 
 
-LOG = {
-    "Current process (0x2bad014c) infected with signal 11 (SIGSEGV)": "infected",
-    "timeslice -501, current process infected at 0x20757ef (pausenonatomic+0x9)": "time_slice",
-    "timeslice error: spid 451 exhausted its 'time slice' of 100 milliseconds": "other",
-    "pc: 0x0000000001324e07 pcstkwalk+0x28()": "other",
-    "end of stack trace, spid 451, kpid 405078453, suid 0": "stack_trace",
-    "Can't allocate space for object 'syslogs' in database 'orders' because 'logsegment' segment is full": "log_full",
-    "Can't allocate space for object 'temp worktable' in database 'tempdb' because 'system' segment": "tempdb_full",
-    "Can't allocate space for object 'trade' in database 'orders' because 'default' segment is full": "segment_full",
-    "Database 'orders' (dbid 4): Recovery failed. Check the ASE errorlog for further information.": "recovery_failed",
-    "engine 3, os pid 4711  online": "other",
-}
-
-
-@pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])
-def test_problems_in_the_error_log_are_counted_by_their_text(version: str) -> None:
-    with run(version, "quiet-oltp", speed=0.0) as server:
-        one = scraper_of(server.address)
-        scrape(one)
-        world = server.model.world
-        for number, text in enumerate(LOG):
-            world.log.write(world.seconds + number, text, 0, 99)
-        server.advance(15.0)
-        found = samples(scrape(one))
-        one.close()
-    counted = found["ase_error_log_problems_total"]
-    # A kind that is new is exposed as 0 first.
-    assert {labels[0] for labels in counted} == set(LOG.values())
-    assert found["ase_error_log_messages_total"].keys() >= {("0", "99")}
-
-
 def test_a_read_only_option_is_no_reason_to_restart(server: Simulated, scraper: TargetScraper) -> None:
     seen = samples(scrape(scraper))
     run_values, configured = seen["ase_config_value"], seen["ase_config_configured_value"]

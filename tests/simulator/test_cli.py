@@ -4,15 +4,12 @@ import os
 import re
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from tests.exporter.web.authority import Authority
 from tests.paths import REPOSITORY
 from tests.simulator.tds.raw import RawClient
 
@@ -37,11 +34,8 @@ def simulator(*options: str, **more: str) -> Iterator[tuple[subprocess.Popen[str
             program.kill()
 
 
-def logs_in(port: int, user: str, password: str, tls: ssl.SSLContext | None = None) -> bool:
-    client = RawClient(port)
-    if tls:
-        client.socket = tls.wrap_socket(client.socket, server_hostname="127.0.0.1")
-    with client:
+def logs_in(port: int, user: str, password: str) -> bool:
+    with RawClient(port) as client:
         return bool(client.login(user, password)[-1]["status"] == 0)
 
 
@@ -57,16 +51,10 @@ def test_it_says_where_it_listens_knows_its_logins_and_ends_though_a_batch_runs(
         assert ends(program, signal.SIGTERM)
 
 
-def test_logins_of_the_environment_tls_and_a_clock_that_stands_still(tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    certificate, key = authority.sign("server")
-    tls = ssl.create_default_context(cafile=str(authority.file))
-    options = ("--tls-cert", certificate, "--tls-key", key, "--speed", "0")
-    with simulator(*options, ASE_SIMULATOR_LOGIN="sa:two probe:three") as (program, (port,)):
-        assert logs_in(port, "probe", "three", tls)
-        client = RawClient(port)
-        client.socket = tls.wrap_socket(client.socket, server_hostname="127.0.0.1")
-        with client:
+def test_logins_of_the_environment_and_a_clock_that_stands_still() -> None:
+    with simulator("--speed", "0", ASE_SIMULATOR_LOGIN="sa:two probe:three") as (program, (port,)):
+        assert logs_in(port, "probe", "three")
+        with RawClient(port) as client:
             assert client.login("sa", "two")[-1]["status"] == 0
             query = client.codec.language("select Grabs from master..monSpinlockActivity")
             first, second = (client.ask(query) for _ in range(2))
@@ -108,11 +96,6 @@ def test_a_busy_port_gets_one_clear_line(
         (["--scenario", "nonsense"], r"nonsense: no such scenario; there are .*memscale.*"),
         (["--version", "9"], r"--version 9: no such profile; there are .*16\.0 SP04.*"),
         (["--login", "secret"], r"--login: expected USER:PASSWORD"),
-        (["--tls-cert", "a.pem"], r"--tls-cert and --tls-key: expected both or neither"),
-        (
-            ["--tls-cert", "a.pem", "--tls-key", "b.pem"],
-            r"--tls-cert a\.pem, --tls-key b\.pem: .*No such file.*",
-        ),
         (["--host", "256.1.1.1"], r"256\.1\.1\.1:5000: cannot listen there: .*"),
     ],
 )

@@ -92,7 +92,7 @@ class Context(ABC):
         return [role for role in self.login.active_roles if self.set_roles.get(role, role not in off)]
 
     def now(self) -> datetime:
-        return self.server.local_now() + self.server.faults.daylight_saving
+        return self.server.local_now()
 
     def record_change(
         self, kind: str, target: str, element: str, old: str | None, new: str, mode: str

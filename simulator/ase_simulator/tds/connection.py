@@ -32,7 +32,6 @@ from ase_simulator.tds.tokens import Done, LoginStatus
 
 log = logging.getLogger(__name__)
 
-SECONDS_TO_LOG_IN = 60
 SECONDS_TO_CLOSE = 0.5
 CHOSEN_SIZE = 2048
 MAX_REQUESTS_AHEAD = 16
@@ -85,8 +84,7 @@ class Connection:
         if self._faults.mute:
             await self._ignore_all()
             return
-        async with asyncio.timeout(SECONDS_TO_LOG_IN):
-            opened = await self._login(address)
+        opened = await self._login(address)
         if opened is None:
             return
         session, dialect = opened

@@ -7,9 +7,7 @@ from tests.simulator.tds.raw import RawClient
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
-from ase_simulator import server as simulator_server
 from ase_simulator.results import Column, Rows, Type
-from ase_simulator.tds import connection as tds_connection
 
 
 @pytest.fixture
@@ -18,15 +16,6 @@ def client(server: Running) -> Iterator[RawClient]:
     client.login(USER, PASSWORD)
     yield client
     client.socket.close()
-
-
-def refused(port: int) -> bool:
-    """Whether a connection ends at once, be it before or after connect returns."""
-    try:
-        with RawClient(port) as client:
-            return client.closed()
-    except ConnectionResetError:
-        return True
 
 
 def test_dropping_all_connections_ends_their_batches(
@@ -48,24 +37,3 @@ def test_a_client_that_reads_nothing_does_not_hold_up_the_end(
     server.ask(server.listener.drop)
     server.ask(server.listener.drained)
     assert server.listener.connections == 0
-
-
-def test_connections_beyond_the_limit_are_refused_and_the_others_served(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(simulator_server, "MAX_CONNECTIONS", 2)
-    clients = [RawClient(server.port) for _ in range(2)]
-    for client in clients:
-        client.login(USER, PASSWORD)
-    assert refused(server.port)
-    for client in clients:
-        assert client.ask(client.codec.language("numbers 1"))
-        client.socket.close()
-
-
-def test_a_client_that_never_logs_in_is_disconnected(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tds_connection, "SECONDS_TO_LOG_IN", 0.1)
-    with RawClient(server.port) as client:
-        assert client.closed()
