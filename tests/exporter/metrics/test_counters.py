@@ -70,6 +70,18 @@ def test_instances_of_a_cluster_restart_leave_and_join_alone() -> None:
     assert reading(75, on1=1050, on2=80, on3=9_001, on4=6) == {"on1": 50, "on2": 80, "on3": 1, "on4": 6}
 
 
+def test_a_table_that_is_first_read_after_a_restart_does_not_see_it_again() -> None:
+    store = CounterStore()
+    store.observe({None: EpochReading(0.0, 0.0, 0.0)}, 0.0)
+    read(store.table("early", ["wide"]), 0, a=100)
+    store.observe({None: EpochReading(5.0, 0.0, 15.0)}, 15.0)
+    table = store.table("late", ["wide"])
+    read(table, 15, a=1000)
+    # A clear is what has changed since.
+    store.observe({None: EpochReading(5.0, 20.0, 30.0)}, 30.0)
+    assert read(table, 30, a=1010) == {"a": 10}
+
+
 def test_rows_that_were_forgotten_do_not_count_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "MAX_ABSENT_ROWS", 2)
     store = CounterStore()
