@@ -92,7 +92,9 @@ def setup(
         print(f"{addition}\nand then:")
     else:
         print("\nNext:")
-    print(f"  ase-exporter serve{option}\n  prometheus --config.file={folder}/prometheus.yml\n", flush=True)
+    # That of Debian has another directory, which only its service may write.
+    prometheus = f"prometheus --config.file={folder}/prometheus.yml --storage.tsdb.path=data"
+    print(f"  ase-exporter serve{option}\n  {prometheus}\n", flush=True)
     if absent:
         print(
             f"No {' and no '.join(absent)} here: to add one, start it, remove prometheus.yml, run setup again.\n"

@@ -209,6 +209,7 @@ def test_another_run_changes_no_file_that_is_there(set_up: Run, tmp_path: Path) 
     again = set_up("-S", "PROD1")
     assert f"{out}/rules: unchanged\n" in again.stdout
     assert f"{out}/prometheus.yml: unchanged\n" in again.stdout
+    assert f"prometheus --config.file={out}/prometheus.yml --storage.tsdb.path=" in again.stdout
     assert (out / "prometheus.yml").read_text() == slower
 
 
