@@ -1,5 +1,6 @@
 """PromQL for what diagnosis.measures calculates of readings. Rates, and means of gauges, are those of a whole range."""
 
+import re
 from collections.abc import Sequence
 
 from ase_exporter.catalogue.wait_parts import wait_parts
@@ -57,7 +58,9 @@ def grouped(selection: Selection, by: Sequence[str], selector: str, seconds: flo
 
 
 def _matcher(label: str, text: str) -> str:
-    return f"{label}{'!~' if text.startswith('!') else '=~'}{promql(pattern(text))}"
+    found = pattern(text)
+    matches, differs = ("=", "!=") if re.fullmatch(r"[\w ]*", found) else ("=~", "!~")
+    return f"{label}{differs if text.startswith('!') else matches}{promql(found)}"
 
 
 def _range(seconds: float) -> str:
