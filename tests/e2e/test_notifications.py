@@ -1,14 +1,18 @@
 """The shipped Alertmanager configuration in a real Alertmanager: routing, grouping, inhibition, texts."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import cycle, groupby
 from pathlib import Path
 
 import httpx2
 import pytest
+from tests.alerts.laboratory.lines import time_lines
+from tests.alerts.laboratory.promtool import fired
 from tests.paths import DEPLOY
 from tests.programs import START, answers, eventually, listening
 from tests.webhook import Webhook
@@ -217,3 +221,66 @@ def test_critical_inhibits_the_warning_of_the_same_subject_only(shipped: Shipped
     shipped.wait("AseBlocking")
     received = {(n.labels["severity"], n.labels["database"]) for n in shipped.received() if n.name == name}
     assert received == {("critical", "orders"), ("warning", "history")}
+
+
+# What happens on healthy servers, some of them around a limit, and the alert of each that is not one.
+QUIET = [
+    "a batch takes 70 % of the locks every night",
+    "a batch takes the log a little further than the last one",
+    "a load of 15 % of the data",
+    "a log between hourly dumps, to 55 %",
+    "a log between nightly dumps",
+    "a log whose use varies",
+    "a new database is loaded",
+    "a spinlock contended for 30 s",
+    "a staging load takes 70 % of tempdb every night",
+    "data is purged every night",
+    "one sample with blocked tasks",
+    "sorts take a third of tempdb for five minutes",
+    "the log is dumped once a day",
+    "the use of a nearly full tempdb varies",
+]
+INCIDENTS = {
+    "a log fills in six hours": "AseLogFilling",
+    "a suspect database": "AseDatabaseUnavailable",
+    "an engine is lost": "AseEngineLost",
+    "one lock holder blocks thirty tasks": "AseBlocking",
+    "the server stops for good": "AseDown",
+}
+NIGHT = 14 * 3600
+
+
+@pytest.mark.slow
+def test_a_night_of_300_servers_pages_for_incidents_alone(tmp_path: Path) -> None:
+    """What Prometheus fires in the laboratory in the second night of each server, 1,200 times as fast."""
+    lines = {line.title: line for line in time_lines() if line.title in {*QUIET, *INCIDENTS}}
+    alerts = fired(lines.values())
+    servers = dict(zip((f"prod{number}" for number in range(300)), cycle(QUIET), strict=False))
+    servers |= {f"incident{number}": name for number, name in enumerate(INCIDENTS)}
+    events = []
+    for server, line in servers.items():
+        begins = 24 * 3600 if lines[line].lasts > 24 * 3600 else 0
+        for name, periods in alerts[line].items():
+            # Time lines over days are scraped every minute, which the rules for 15 s tell.
+            if name.startswith("AseScrapedTooRarely"):
+                continue
+            severity = "critical" if name.endswith(" critical") else "warning"
+            labels = alert(name.removesuffix(" critical"), severity, server)
+            for start, end in periods:
+                if begins <= start < begins + NIGHT:
+                    events += [(start - begins, True, labels), (end - begins, False, labels)]
+    pace = scaling.Pace(speed=1200, scrape_interval=0.05)
+    with Webhook() as webhook, alertmanager(shipped_text(webhook, pace), tmp_path) as running:
+        began = time.monotonic()
+        for (at, fires), group in groupby(
+            sorted(events, key=lambda each: each[:2]), key=lambda each: each[:2]
+        ):
+            time.sleep(max(0.0, began + at / pace.speed - time.monotonic()))
+            (running.fire if fires else running.resolve)(*(labels for _, _, labels in group))
+        running.fire(alert("AseChanged", "info", "the end"))
+        assert webhook.wait(lambda sent: any(n.name == "AseChanged" for n in sent), timeout=60)
+        sent = [n for n in webhook.notifications() if n.status == "firing" and n.receiver != "info"]
+    pages = sorted((n.labels["instance"], n.name) for n in sent if n.receiver == "critical")
+    print(f"{len(servers)} servers: {len(sent)} notifications, of them {len(pages)} pages: {pages}")
+    assert {*pages} == {(f"incident{number}", name) for number, name in enumerate(INCIDENTS.values())}
+    assert len(pages) <= 10
