@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from tests.exporter.diagnosis.states import generated, unlike
 
-from ase_exporter.diagnosis.account import CPU_PARTS
+from ase_exporter.diagnosis.account import CPU_PARTS, RUN_QUEUE
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import (
     IDLE,
@@ -77,7 +77,28 @@ def test_no_figure_of_the_view_contradicts_an_all_clear(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_no_ratio_is_above_its_whole(number: int) -> None:
+def test_no_ratio_is_above_its_whole_and_shares_of_cpu_add_up(number: int) -> None:
+    usual, spun, queued = NO_BASELINE, 0, 0
     for seed in range(number):
-        found = diagnose(generated(seed)).measures.values()
-        assert [each for each in found if each.unit == "ratio" and (each.value or 0.0) > 1.0] == [], seed
+        found = diagnose(generated(seed), usual)
+        ratios = [each for each in found.measures.values() if each.unit == "ratio"]
+        assert [each for each in ratios if (each.value or 0.0) > 1.0] == [], seed
+        value = {name: each.value for name, each in found.measures.items()}
+        for name, each in catalogue().measures.items():
+            before, now = usual.measures.get(each.risen or ""), value[each.risen or "up"]
+            if each.risen and before is not None and now is not None:
+                assert value[name] == max(0.0, now - before), (seed, name)
+        if found.seconds_per_spin and value["spins"]:
+            assert found.seconds_per_spin * value["spins"] == pytest.approx(
+                (value["spinning_share"] or 0.0) * (value["engines"] or 0.0)
+            )
+            spun += 1
+        # The run queue is caused by what uses the CPU: each part of that its own share of it, and all of it together.
+        shares = {part: found.account.share(part) for part in (*CPU_PARTS, RUN_QUEUE)}
+        if None not in shares.values() and found.account.parts["work"]:
+            causes = [found.account.caused(part) or 0.0 for part in CPU_PARTS]
+            assert sum(causes) == pytest.approx(sum(each or 0.0 for each in shares.values())), seed
+            assert found.account.caused(RUN_QUEUE) == pytest.approx(causes[0] - (shares["work"] or 0.0)), seed
+            queued += 1
+        usual = baseline_of(found)
+    assert min(spun, queued) > number / 10
