@@ -8,6 +8,7 @@ from tests.exporter.diagnosis.states import State, healthy, unlike
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.diagnosis import catalogue as catalogue_module
+from ase_exporter.diagnosis import measures
 from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, PART_GROWN, catalogue, threshold
 from ase_exporter.diagnosis.diagnose import (
     NOT_COMPARED,
@@ -16,6 +17,7 @@ from ase_exporter.diagnosis.diagnose import (
     diagnose,
     unreachable,
 )
+from ase_exporter.diagnosis.measures import Evaluation
 
 
 @pytest.mark.parametrize(
@@ -183,6 +185,51 @@ def test_a_transaction_that_takes_more_than_usual_is_found_only_with_a_baseline(
     found = diagnose(state)
     assert found.state == "works"
     assert ("heavier", "no history") in {(each.name, each.reason) for each in found.unknown}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "transactions", "found", "told"),
+    [
+        (1.0, 100.0, False, "(as usual)"),
+        (3.0, 100.0, False, "(66.7% of it above the usual)"),
+        (5.0, 100.0, True, "80.0% of it is above the usual"),
+        # Fewer transactions beside the same housekeeping take no longer.
+        (1.0, 10.0, False, "90.0% above the usual"),
+        (3.0, 10.0, True, "also LOG"),
+    ],
+)
+def test_a_part_has_grown_if_it_takes_more_time_and_more_in_a_transaction(
+    seconds: float, transactions: float, *, found: bool, told: str
+) -> None:
+    def state(seconds: float, transactions: float) -> State:
+        state, labels = healthy(), {"event_id": "54", "event": "log", "class": "write"}
+        state.set("ase_transactions_total", transactions)
+        state.set("ase_wait_seconds_total", seconds, **labels)
+        state.set("ase_waits_total", 1000 * seconds, **labels)
+        return state
+
+    judged = diagnose(state(seconds, transactions), baseline_of(diagnose(state(1.0, 100.0))))
+    assert ("log_grown" in {each.name for each in judged.findings}) == found
+    assert told in judged.sentence
+
+
+def test_a_limit_that_is_just_reached_counts() -> None:
+    """Of every measure whose denominator, or other counter, has to be large enough."""
+    seen = 0
+    for name, measure in catalogue().measures.items():
+        for other in filter(None, (measure.per, measure.beside)):
+            if other.at_least is None or other.metric == measure.metric:
+                continue
+            least = threshold(other.at_least)
+            for rate, counts in ((least, True), (least * 0.999, False)):
+                state = State()
+                for each in measure.needed:
+                    labels = dict.fromkeys((*measure.by, *(each.where or {})), "log")
+                    state.set(each.metric, rate if each is other else 1e6, **labels)
+                with patch.object(measures, "_fits", return_value=True):
+                    assert bool(Evaluation(state).rows_of(measure)) == counts, name
+                seen += 1
+    assert seen > 20
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(10.0, "40.0% ± 4.1%"), (60.0, "40.0%")])
