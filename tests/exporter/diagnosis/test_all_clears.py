@@ -6,7 +6,7 @@ import pytest
 from tests.exporter.diagnosis.states import generated, unlike
 
 from ase_exporter.diagnosis.account import CPU_PARTS, RUN_QUEUE
-from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import (
     IDLE,
     NO_BASELINE,
@@ -77,7 +77,7 @@ def test_no_figure_of_the_view_contradicts_an_all_clear(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_no_ratio_is_above_its_whole_and_shares_of_cpu_add_up(number: int) -> None:
+def test_no_ratio_is_above_its_whole_and_figures_agree(number: int) -> None:
     usual, spun, queued = NO_BASELINE, 0, 0
     for seed in range(number):
         found = diagnose(generated(seed), usual)
@@ -85,9 +85,16 @@ def test_no_ratio_is_above_its_whole_and_shares_of_cpu_add_up(number: int) -> No
         assert [each for each in ratios if (each.value or 0.0) > 1.0] == [], seed
         value = {name: each.value for name, each in found.measures.items()}
         for name, each in catalogue().measures.items():
-            before, now = usual.measures.get(each.risen or ""), value[each.risen or "up"]
-            if each.risen and before is not None and now is not None:
+            before, now = usual.measures.get(each.compared or ""), value[each.compared or "up"]
+            if before is None or now is None:
+                continue
+            if each.risen:
                 assert value[name] == max(0.0, now - before), (seed, name)
+            elif each.fallen:
+                counts = before > threshold(each.at_least or "0")
+                assert value[name] == (max(0.0, 1 - now / before) if counts else 0.0), (seed, name)
+        blind = {each.word.lower() for each in found.unknown if each.vital} if found.findings else set()
+        assert all(word in found.not_judged for word in blind) and bool(blind) == bool(found.not_judged)
         if found.seconds_per_spin and value["spins"]:
             assert found.seconds_per_spin * value["spins"] == pytest.approx(
                 (value["spinning_share"] or 0.0) * (value["engines"] or 0.0)

@@ -288,6 +288,12 @@ def test_every_name_in_the_catalogue_exists() -> None:
         used = {each for limits in finding.when for each in limits} - OF_ACCOUNT
         used |= {each for each in (finding.times, finding.about) if each} - {"blocker"}
         assert used <= known.measures.keys(), name
+        metrics = known.metrics_of(finding)
+        assert all(name in known.that_read({metric}) for metric in metrics) and name not in known.that_read(
+            set()
+        )
+        by_waits = any(OF_ACCOUNT & limits.keys() for limits in finding.when)
+        assert "ase_wait_seconds_total" in metrics or not by_waits, name
         finding.says.format(**dict.fromkeys([*known.measures, *OF_ACCOUNT], ""))
         for limits in finding.when:
             for bounds in limits.values():
