@@ -434,3 +434,11 @@ def test_a_disk_that_is_full_makes_no_process_forget(tmp_path: Path, monkeypatch
     assert "waiting for a new password" in process.denied()
     monkeypatch.undo()
     assert LoginFile([tmp_path]).salt
+
+
+def test_a_process_that_ends_before_an_answer_comes_counts_it(tmp_path: Path) -> None:
+    for _ in range(LOGIN_ATTEMPTS):
+        process = Process(tmp_path)
+        process.tried("unanswered")
+        process.ledger.close()
+    assert "tried again every hour" in Process(tmp_path).denied()
