@@ -33,6 +33,8 @@ def test_start_and_finish_of_annotate_become_one_region(
     run: Run, exporter: RunningExporter, grafana: GrafanaStandIn
 ) -> None:
     number = run("annotate", "reorg", "--start", "--url", exporter.url).stdout.strip()
+    # The end takes the place of a beginning that still waits.
+    eventually("the beginning posted", lambda: len(grafana.annotations) == 1)
     for _ in range(2):
         ended = run("annotate", "--finish", number, "--failed", "exit code 3", "--url", exporter.url)
         assert ended.returncode == 0
