@@ -35,17 +35,12 @@ BY_NAME = ("cache_contention", "spinlock_contention", "cache_hits", "waits_by_cl
 
 def _sides(measure: Measure) -> tuple[str, str]:
     """The query before and after the change, of the names that rank highest on either side."""
-    before, after = _both(measure.promql(SELECTOR, 1))
+    before, after = (f"({measure.promql(SELECTOR, window)})" for window in (BEFORE, AFTER))
     if not measure.rank:
         return before, after
-    ranks = (f"topk({measure.top}, {rank})" for rank in _both(measure.ranking(SELECTOR, 1)))
+    ranks = (f"topk({measure.top}, ({measure.ranking(SELECTOR, window)}))" for window in (BEFORE, AFTER))
     kept = f" and on ({', '.join(measure.by)}) ({' or '.join(ranks)})"
     return f"({before}{kept})", f"({after}{kept})"
-
-
-def _both(query: str) -> tuple[str, str]:
-    """A query over a second as one before and one after the change."""
-    return f"({query.replace('[1000ms]', BEFORE)})", f"({query.replace('[1000ms]', AFTER)})"
 
 
 def _unit(measure: Measure) -> str:

@@ -15,6 +15,7 @@ from tests.exporter.simulated import reading
 from tests.exporter.top.watching import one_step
 
 from ase_exporter.compare.measures import measures
+from ase_exporter.compare.promql import window_of
 from ase_exporter.readings.samples import LabelValues, MetricSeries, Reading, Sample
 from ase_exporter.report.history import AVERAGES
 from ase_exporter.top.figures import Figures, Row
@@ -27,7 +28,7 @@ SCRAPES = 7
 # A range of a minute holds four samples, 15 s apart.
 IN_A_MINUTE = 4
 # Of the one server, and seconds: what `compare` is asked for.
-ALL, MINUTE = 'instance=~".*"', 60.0
+ALL, MINUTE = 'instance=~".*"', window_of(60.0)
 
 
 def sample(recording: Recording, first: int, last: int) -> Sample:

@@ -16,6 +16,7 @@ from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import Coverage, read_covered
 from ase_exporter.compare.measures import LOAD, Measure, measures
 from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.promql import window_of
 from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, WindowDifference, compare
 from ase_exporter.compare.windows import Span, window_warnings
 from ase_exporter.errors import NoDataError, UserError
@@ -175,14 +176,17 @@ def read_window(
     def at_end(query: str) -> dict[str, float]:
         return {each.labels.get(by, ""): each.value for each in prometheus.query(query, span.end)}
 
-    overall = at_end(measure.promql(selector, span.seconds))
-    if ranking := measure.ranking(selector, span.seconds):
+    whole = window_of(span.seconds)
+    overall = at_end(measure.promql(selector, whole))
+    if ranking := measure.ranking(selector, whole):
         ranks = at_end(ranking)
         kept = sorted(overall, key=lambda name: ranks.get(name, 0.0), reverse=True)[: measure.top]
         overall = {name: overall[name] for name in kept}
     found = {}
     # The first sample's range begins with the window, so that no sample includes time before it.
-    for series in prometheus.over(measure.promql(selector, width), span.start + width, span.end, step):
+    for series in prometheus.over(
+        measure.promql(selector, window_of(width)), span.start + width, span.end, step
+    ):
         name = series.labels.get(by, "")
         sound = np.isfinite(series.values) & covered.covers(series.times, width)
         if name in overall:

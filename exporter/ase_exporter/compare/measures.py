@@ -31,15 +31,15 @@ class Measure(MeasureDefinition):
     plus: Sequence[Selection] = ()
     of_server: bool = False
 
-    def promql(self, selector: str, seconds: float) -> str:
-        """The query for a server over a range of that many seconds."""
+    def promql(self, selector: str, window: str) -> str:
+        """The query for a server over a window, as `promql.window_of` writes it."""
         if self.figure:
-            return rows_query(catalogue().measures[self.figure], selector, seconds)
-        return rows_query(self, selector, seconds, plus=self.plus, of_server=self.of_server)
+            return rows_query(catalogue().measures[self.figure], selector, window)
+        return rows_query(self, selector, window, plus=self.plus, of_server=self.of_server)
 
-    def ranking(self, selector: str, seconds: float) -> str:
+    def ranking(self, selector: str, window: str) -> str:
         """The query by whose values `top` rows are chosen; '' if all rows are kept."""
-        return grouped(self.rank, self.by, selector, seconds) if self.rank else ""
+        return grouped(self.rank, self.by, selector, window) if self.rank else ""
 
     def show(self, value: float | None, sign: str = "") -> str:
         """A value as reports print it. sign: "+" for a difference."""

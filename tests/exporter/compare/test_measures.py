@@ -13,7 +13,7 @@ from tests.exporter.diagnosis.states import generated
 
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.promql import rows_query
+from ase_exporter.compare.promql import rows_query, window_of
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
@@ -98,7 +98,7 @@ def test_measures_are_what_was_counted(
     past: tuple[Prometheus, float], key: str, expected: list[float]
 ) -> None:
     prometheus, end = past
-    found = prometheus.query(measures()[key].promql(SELECTOR, 300.0), end)
+    found = prometheus.query(measures()[key].promql(SELECTOR, window_of(300.0)), end)
     assert sorted(each.value for each in found) == pytest.approx(sorted(expected))
 
 
@@ -129,7 +129,7 @@ def test_prometheus_calculates_what_is_calculated_of_readings(number: int, tmp_p
             if measure.at_most:
                 whole = read_measures(state)[measure.at_most].value
                 expected = {key: min(value, whole) for key, value in expected.items() if whole is not None}
-            answer = prometheus.query(rows_query(measure, selector, 17.0), end)
+            answer = prometheus.query(rows_query(measure, selector, window_of(17.0)), end)
             found = {tuple(each.labels.get(label, "") for label in measure.by): each.value for each in answer}
             assert found == pytest.approx(expected, rel=1e-4, abs=1e-6), (name, selector)
             seen |= {name} if found else set()
