@@ -124,8 +124,11 @@ class Prometheus:
         ]
 
     def over(self, query: str, start: float, end: float, step: float) -> list[Series]:
-        """The values of each series from start to end, both included, `step` seconds apart."""
-        step = max(step, (end - start) / (MAX_POINTS - 1))
+        """The values of each series from start to end, both included, `step` seconds apart, or more in a long range."""
+        if (points := MAX_POINTS - 1) * step < end - start:
+            # A step is sent in milliseconds: counted from the start, rounded ones would miss the end.
+            step = math.ceil((end - start) / points * 1000) / 1000
+            start = end - points * step
         times = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
         with self._readable(200):
             return list(map(_series, self._ask("api/v1/query_range", {"query": query} | times)["result"]))
@@ -153,7 +156,7 @@ class Prometheus:
         try:
             yield
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-            reason = f"HTTP {status}, not an answer of Prometheus's API"
+            reason = f"HTTP {status}, not an answer of Prometheus's API: expected the address of one at --prometheus"
             raise UserError(f"Prometheus at {self._shown}: {reason}") from error
 
     def _read(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:

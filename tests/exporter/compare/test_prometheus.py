@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote
@@ -139,6 +140,24 @@ def test_after_the_deadline_nothing_is_asked() -> None:
         with late, pytest.raises(UserError, match="no answer in time"):
             late.query("up")
     assert seen == []
+
+
+@pytest.mark.parametrize("days", [1, 2, 6.9, 30, 30.0001, 400])
+def test_the_last_point_of_any_range_is_its_end(days: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, str]] = []
+
+    def ask(_: object, path: str, parameters: dict[str, str]) -> dict[str, list[object]]:
+        asked.append(parameters)
+        return {"result": []}
+
+    monkeypatch.setattr(Prometheus, "_ask", ask)
+    for now in (1_795_918_720.0, 1_795_918_720.636, 1_795_918_721.0019):
+        with Prometheus("http://127.0.0.1") as prometheus:
+            prometheus.over("up", now - days * 86_400, now, 15)
+    for each in asked:
+        start, end, step = (Decimal(each[name]) for name in ("start", "end", "step"))
+        assert (end - start) % step == 0 and (end - start) / step < 11_000, each
+        assert end - start >= Decimal(days * 86_400) - Decimal("0.001")
 
 
 def drip(listening: socket.socket, beginning: bytes, piece: bytes) -> None:
