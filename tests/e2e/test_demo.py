@@ -93,7 +93,7 @@ def test_every_printed_command_works(demo: Demo, command: str, expected: str) ->
 
 
 def test_ctrl_c_stops_all_processes_and_shows_what_was_measured(demo: Demo) -> None:
-    demo.printed(r"^series 1 run baseline: config A, no Memscale\n .*/85\.8 ")
+    demo.printed(r"^series 1 run baseline: config A, no Memscale\n .*\d/85\.8 ")
     started = psutil.Process(demo.process.pid).children(recursive=True)
     assert len(started) >= 4
     demo.process.send_signal(signal.SIGINT)

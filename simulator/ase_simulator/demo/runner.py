@@ -61,12 +61,14 @@ async def run_demo(duration: float | None, port_base: int, directory: Path) -> N
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     stop = _stop_by_signal_or_after(duration)
-    (server,) = load_scenario(SCENARIO, speed=pace.speed)
+    (server,) = load_scenario(SCENARIO, speed=0)
     with Processes(work) as processes, receiving(HOST, ports.webhook, _print_alert):
         stack = Stack(processes, ports, pace, work)
         async with simulation(server, stack.logins, HOST, ports.simulator):
             print("starting exporter, Prometheus, Alertmanager", flush=True)
             await stack.start(stop)
+            # Not before: without a scrape there are no figures of the first run.
+            server.world.clock.change_speed(pace.speed)
             for name, address in stack.addresses().items():
                 print(f"  {name:<15}{address}")
             print("\nIn another terminal:")

@@ -51,6 +51,11 @@ class Clock:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
+    def change_speed(self, speed: float) -> None:
+        """Go on at another speed from now on."""
+        self._added, self._wall_start, self.speed = self.seconds(), self._wall(), speed
+        self.advance(0)
+
     async def sleep(self, seconds: float) -> None:
         end = self.seconds() + seconds
         self.sleepers += 1
