@@ -3,7 +3,7 @@
 from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, TimeSeries
-from dashboards.queries import DIAGNOSED, Query, figure, now, per
+from dashboards.queries import Query, now, per, rows
 from dashboards.tables import Column, Table, labels
 
 PARAMETERS = thresholds.PARAMETERS
@@ -111,7 +111,12 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Share of locks in use (good: < 80 %)",
         description="Locks held as a share of `number of locks`. At 100 %, statements fail with error 1204.",
-        queries=figure(DIAGNOSED["locks_used"]),
+        unit="percentunit",
+        queries=Query(
+            "sum by (instance) (ase_locks{$selector})"
+            ' / sum by (instance) (ase_config_value{$selector,name="number of locks"})',
+            "{{instance}}",
+        ),
         thresholds=[(PARAMETERS["locks"]["used"], "orange")],
         maximum=1,
     ),
@@ -119,7 +124,9 @@ PANELS: list[Panel] = [
         title="Oldest transaction by database (good: short)",
         description="Age of the oldest open transaction of each database, which prevents truncation of its "
         "log.",
-        queries=figure(DIAGNOSED["oldest_transaction"], "{{instance}} {{database}}", "topk(10"),
+        queries=Query(
+            "topk(10, ase_database_oldest_transaction_seconds{$selector})", "{{instance}} {{database}}"
+        ),
         thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
         empty="No open transaction",
     ),
@@ -128,7 +135,13 @@ PANELS: list[Panel] = [
         title="Log semaphore: waits (good: under 50 %)",
         description="Share of log semaphore requests that had to wait, by database. What to do: larger user "
         "log caches, faster log devices, a log cache.",
-        queries=figure(DIAGNOSED["log_semaphore"], "{{instance}} {{database}}", "topk(10"),
+        unit="percentunit",
+        queries=per(
+            "ase_database_log_waits_total",
+            "ase_database_log_requests_total",
+            "{{instance}} {{database}}",
+            top=10,
+        ),
         thresholds=[(PARAMETERS["log"]["semaphore_waits"], "orange")],
         maximum=1,
     ),
@@ -146,14 +159,13 @@ PANELS: list[Panel] = [
         title="Procedures by elapsed time in the last hour",
         description="Cached procedures whose executions took most time. The exporter's page /sessions shows "
         "what one execution reads, and whether that has grown.",
+        queries=rows(
+            "topk(20, sum by (instance, procedure, database)"
+            " (increase(ase_procedure_seconds_total{$selector}[1h])))"
+        ),
         columns=[
             *labels(instance="Server", database="Database", procedure="Procedure"),
-            Column(
-                title="Elapsed",
-                expr="topk(20, sum by (instance, procedure, database)"
-                " (increase(ase_procedure_seconds_total{$selector}[1h])))",
-                unit="s",
-            ),
+            Column(name="Value", title="Elapsed", unit="s"),
         ],
         sort=["Elapsed"],
         width=12,
@@ -161,13 +173,13 @@ PANELS: list[Panel] = [
     Table(
         title="Cached statements by logical reads in the last hour",
         description="Statements of the cache by their number, without text.",
+        queries=rows(
+            "topk(20, sum by (instance, statement, database)"
+            " (increase(ase_statement_logical_reads_total{$selector}[1h])))"
+        ),
         columns=[
             *labels(instance="Server", database="Database", statement="Statement"),
-            Column(
-                title="Logical reads",
-                expr="topk(20, sum by (instance, statement, database)"
-                " (increase(ase_statement_logical_reads_total{$selector}[1h])))",
-            ),
+            Column(name="Value", title="Logical reads"),
         ],
         sort=["Logical reads"],
         width=12,

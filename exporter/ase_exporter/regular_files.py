@@ -4,7 +4,7 @@ import codecs
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,15 +17,62 @@ if TYPE_CHECKING:
 # No file that the exporter reads whole comes near it.
 MAX_BYTES = 64 << 20
 
+# What was expected, behind the system's words for what is wrong.
+_TO_READ = {
+    errno.ENOENT: "expected a file that exists",
+    errno.ENOTDIR: "expected a file that exists",
+    errno.EISDIR: "expected a file",
+    errno.EACCES: "expected a file that this user may read",
+}
+_TO_WRITE = {
+    errno.ENOENT: "expected a directory that exists",
+    errno.ENOTDIR: "expected a directory that exists",
+    errno.EEXIST: "expected a directory",
+    errno.EISDIR: "expected a file",
+    errno.EACCES: "expected a place where this user may write",
+    errno.EROFS: "expected a place where this user may write",
+    errno.ENOSPC: "expected a disk with space left",
+}
+_NEW = "expected a new file, or one of this user"
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Adds what was expected to an OSError of a file that is opened to be read."""
+    with _expecting(_TO_READ):
+        yield
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """The same for a file or a directory that is made or written."""
+    with _expecting(_TO_WRITE):
+        yield
+
+
+@contextmanager
+def _expecting(expected: Mapping[int, str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        number = error.errno or 0
+        if error.strerror != os.strerror(number) or number not in expected:
+            raise
+        raise OSError(number, f"{error.strerror}: {expected[number]}", error.filename) from None
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
     """A regular file, open to be read. Raises OSError, also for a FIFO and a device."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if stat.S_ISDIR(mode := os.fstat(file.fileno()).st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "not a regular file")
+    with reading():
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # Before it is a file, which would not close the descriptor of a directory.
+        if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            if stat.S_ISDIR(mode):
+                raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise OSError(errno.EINVAL, "not a regular file: expected a file")
+    with os.fdopen(descriptor, "rb") as file:
         yield file
 
 
@@ -44,7 +91,7 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
     try:
         return read_bytes(path, max_bytes).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise OSError(errno.EILSEQ, "not UTF-8 text") from None
+        raise OSError(errno.EILSEQ, "not UTF-8 text: expected a text file that is saved as UTF-8") from None
 
 
 def decoded(content: bytes) -> str:
@@ -76,22 +123,24 @@ def create(path: Path) -> BinaryIO:
     is_stream = path.is_relative_to("/dev") or path.is_relative_to("/proc")
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (0 if is_stream else os.O_NOFOLLOW)
     try:
-        file = os.fdopen(os.open(path, flags, 0o640), "wb")
+        with writing():
+            file = os.fdopen(os.open(path, flags, 0o640), "wb")
     except OSError as error:
-        raise OSError(error.errno, "it is a link") if error.errno == errno.ELOOP else error from None
+        raise OSError(error.errno, f"it is a link: {_NEW}") if error.errno == errno.ELOOP else error from None
     status = os.fstat(file.fileno())
     if stat.S_ISREG(status.st_mode) and not is_stream:
         is_own = status.st_uid == os.geteuid()
         if not is_own or status.st_nlink > 1:
             file.close()
-            raise OSError(errno.EPERM, "it is a link" if is_own else "it belongs to another user")
+            raise OSError(errno.EPERM, f"it {'is a link' if is_own else 'belongs to another user'}: {_NEW}")
         file.truncate(0)
     return file
 
 
 def own_directory(path: Path) -> None:
     """Create a directory of ours, unless there is one. Raises OSError if others may write to it."""
-    path.mkdir(mode=0o750, parents=True, exist_ok=True)
+    with writing():
+        path.mkdir(mode=0o750, parents=True, exist_ok=True)
     if path.stat().st_mode & stat.S_IWOTH:
         raise OSError(errno.EPERM, "others may write to it: expected `chmod o-w`, or another directory")
 
@@ -106,5 +155,5 @@ def trusting(path: Path) -> "ssl.SSLContext":
         # Comments between certificates may hold anything.
         context.load_verify_locations(cadata=read_text(path).encode("ascii", "ignore").decode())
     except (ssl.SSLError, ValueError):
-        raise OSError(errno.EINVAL, "no certificate in it") from None
+        raise OSError(errno.EINVAL, "no certificate in it: expected a PEM file") from None
     return context

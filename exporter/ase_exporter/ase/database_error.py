@@ -99,11 +99,12 @@ def _login_error(kind: Kind, number: int | None, text: str, address: str) -> Dat
             " One that is marked ssl in interfaces or sql.ini expects TLS: use a port without",
         )
     if kind == "refused":
-        return DatabaseError(kind, f"{address} refused the connection")
+        return DatabaseError(kind, f"{address} refused the connection: expected an ASE that listens there")
     if kind == "encryption_required":
         text += " Set encrypt_password: true for this target."
     if kind == "login_failed":
-        return DatabaseError(kind, f"{address} refused the login: {text}", number)
+        reason = f"{text.rstrip('.')}: expected a login and a password as isql takes them"
+        return DatabaseError(kind, f"{address} refused the login: {reason}", number)
     return DatabaseError(kind, f"{address}: {text}", number or None)
 
 

@@ -60,7 +60,9 @@ class Resolver:
             limit = min(end, lookup.asked_at + self._max_wait) if host in self._last_good else end
             lookup.ended.wait(max(0.0, limit - time.monotonic()))
             if lookup.unknown:
-                raise DatabaseError("unknown_host", f"{host}: no such host")
+                raise DatabaseError(
+                    "unknown_host", f"{host}: no such host: expected one that this machine can look up"
+                )
         known = self._last_good.get(host)
         if not known:
             raise DatabaseError("unknown_host", f"{host}: the name servers do not answer")

@@ -14,6 +14,7 @@ from annotated_types import Ge, MinLen
 
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.config.fields import Strict, Validator
+from ase_exporter.errors import expected_names
 
 # By unit of a column: the factor to the base unit, and the base unit. The size of a server page is replaced by the
 # server's own.
@@ -229,7 +230,8 @@ class Collector(Strict):
         if self.sql is not None:
             for column in self.all_columns():
                 if column not in self.columns and column != "InstanceID":
-                    raise ValueError(f"the select has no column {column!r}")
+                    known = expected_names(column, self.columns)
+                    raise ValueError(f"the select has no column {column!r}; {known}")
         for part in (part for parts in self.before.values() for part in parts):
             if part not in (self.sql or ""):
                 raise ValueError(f"`before`: the select has no part {part!r}")

@@ -17,6 +17,11 @@ from ase_exporter.untrusted.redaction import remember, without_credentials
 TIMEOUT = 10.0
 # Bytes: far more than the longest history takes.
 MAX_ANSWER = 64 << 20
+# By the status of an answer; what an exporter refuses otherwise, it explains.
+_EXPECTED = {
+    401: ": expected --user and --password-file",
+    404: ": expected the address of an exporter at --url, and an id that `changes` shows",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,8 @@ class ExporterClient:
         if not self.url.startswith(("http://", "https://")):
             shown = without_credentials(self.url)
             raise UserError(f"--url: {shown!r}: expected a URL such as http://127.0.0.1:10150")
+        if self.password_file and not self.user:
+            raise UserError("--password-file: expected --user with it")
 
     def annotate(self, change: Change) -> None:
         """Send an annotation. Idempotent: the same id may be sent again."""
@@ -59,7 +66,7 @@ class ExporterClient:
             raise UserError(f"{shown}: {reason}") from None
         if not httpx2.codes.is_success(status):
             reason = one_line(" ".join(body.decode(errors="replace").split()))[:200]
-            raise UserError(f"{shown}: HTTP {status}: {reason}")
+            raise UserError(f"{shown}: HTTP {status}: {reason}{_EXPECTED.get(status, '')}")
         return body
 
     def _verify(self) -> ssl.SSLContext | bool:

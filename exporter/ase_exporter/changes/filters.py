@@ -21,12 +21,18 @@ def parse_filter(
     """
     now = time.time() if now is None else now
     target = parameters.get("target") or None
+    since, until = (
+        moment_option(f"{mark}{name}", parameters[name], now) if parameters.get(name) else None
+        for name in ("since", "until")
+    )
+    if since is not None and until is not None and until < since:
+        raise UserError(f"{mark}until: {parameters['until']!r}: expected a time after {mark}since")
     return ChangeFilter(
         target="" if target == HOST else target,
         kind=_kind(parameters.get("kind", ""), mark),
         text=parameters.get("text", ""),
-        since=moment_option(f"{mark}since", parameters["since"], now) if parameters.get("since") else None,
-        until=moment_option(f"{mark}until", parameters["until"], now) if parameters.get("until") else None,
+        since=since,
+        until=until,
         limit=_limit(parameters["limit"]) if parameters.get("limit") else limit,
     )
 

@@ -18,7 +18,7 @@ from typing import IO, Any, TypeVar
 
 from ase_exporter.changes.change import ANNOTATION, Change, checked
 from ase_exporter.errors import AseExporterError, UserError
-from ase_exporter.regular_files import own_directory
+from ase_exporter.regular_files import own_directory, writing
 from ase_exporter.untrusted.entry import load_json, one_line
 
 log = logging.getLogger(__name__)
@@ -239,7 +239,8 @@ def open_store(directory: Path | None) -> Store:
     try:
         own_directory(directory)
         # Not through a link: what it says is replaced.
-        number = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o640)
+        with writing():
+            number = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o640)
         lock = os.fdopen(number, "r+", encoding="utf-8")
     except OSError as error:
         raise UserError(f"--state-dir: {directory}: {error.strerror or error}") from error

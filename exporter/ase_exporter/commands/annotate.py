@@ -29,7 +29,7 @@ def annotate(
     texts, tags = words or [], tag or []
     text = " ".join(texts)
     conflicts = {
-        "--finish takes no text and no --start": finish and (text or start),
+        "--finish: expected an id alone, without a text and without --start": finish and (text or start),
         "--failed: expected --finish ID with it": failed and not finish,
         "expected one TEXT; put it in quotes": not finish and len(texts) != 1,
         "expected a text that is not blank": not finish and not text.strip(),

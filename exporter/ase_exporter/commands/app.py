@@ -179,6 +179,8 @@ def run() -> int:
             message += _who_takes(error.option_name)
         context = error.ctx
         command = context.command_path.removeprefix(_NAME).strip() if context else ""
+        if message.endswith(f"No such option: {getattr(error, 'option_name', '')}"):
+            message += f"; {_NAME} {command and command + ' '}--help lists them"
         raise UserError(f"{command}: {message}" if command else message) from None
 
 

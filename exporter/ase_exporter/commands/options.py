@@ -1,6 +1,5 @@
 """Options that several commands share, what they select, and where the result goes."""
 
-import errno
 import getpass
 import os
 import re
@@ -73,7 +72,8 @@ def recorded_server(prometheus: str | None, target: str | None, loaded: Config) 
     target = target or os.environ.get("DSQUERY")
     names = [target] if target else [each.name for each in loaded.targets]
     if len(names) != 1:
-        raise UserError(f"-S: expected one of {', '.join(names)}" if names else f"no target: {_NO_TARGET}")
+        here = ", ".join(names) or f"the servers in Prometheus, by their label `instance`; {_NO_TARGET}"
+        raise UserError(f"-S: expected one of {here}")
     return source_url("prometheus", prometheus, loaded), names[0]
 
 
@@ -216,7 +216,7 @@ def require(module: str, extra: str, what: str, instead: str = "") -> None:
 def require_output(path: Path | None) -> None:
     """Raises UserError for a file that --output names in vain, before the work whose result would be lost."""
     if path and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise UserError(f"--output {path}: {os.strerror(errno.EISDIR if path.is_dir() else errno.ENOENT)}")
+        write_output(path, "")
 
 
 def write_output(path: Path, data: str | bytes) -> None:

@@ -27,7 +27,7 @@ from ase_exporter.config import Auth, Config, Target
 from ase_exporter.config.interfaces import Address
 from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import UserError
-from ase_exporter.regular_files import read_text
+from ase_exporter.regular_files import read_text, writing
 from ase_exporter.views.terminal import print_view
 
 _SECONDS = 30.0
@@ -231,7 +231,9 @@ class _Files:
                     self._different.append(name)
             except FileNotFoundError:
                 if os.path.lexists(path):
-                    raise self._error(name, "it is a link to nothing") from None
+                    raise self._error(
+                        name, "it is a link to nothing: remove it, or make what it links to"
+                    ) from None
                 self._missing.append(name)
             except OSError as error:
                 raise self._error(name, error.strerror) from error
@@ -247,7 +249,8 @@ class _Files:
         if not self._different:
             for name in self._missing:
                 try:
-                    self._create(self.directory / name, self.texts[name])
+                    with writing():
+                        self._create(self.directory / name, self.texts[name])
                 except OSError as error:
                     raise self._error(name, error.strerror) from error
         shown = self.directory if len(self.texts) > 1 else self.directory / next(iter(self.texts))

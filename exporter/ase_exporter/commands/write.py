@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ase_exporter import assets
 from ase_exporter.errors import UserError
-from ase_exporter.regular_files import create
+from ase_exporter.regular_files import create, writing
 
 # A threshold of a panel that is a parameter of the alerts.
 _STEP = re.compile(r'("value": )([^,\n]+)(,\s+"color": "[^"]+",\s+"parameter": "(?P<name>[^"]+)")')
@@ -63,7 +63,8 @@ def _write(directory: Path, files: Mapping[str, str]) -> None:
     try:
         for relative in sorted(files):
             path = directory / relative
-            path.parent.mkdir(parents=True, exist_ok=True)
+            with writing():
+                path.parent.mkdir(parents=True, exist_ok=True)
             with create(path) as file:
                 file.write(files[relative].encode())
                 os.fchmod(file.fileno(), 0o644)

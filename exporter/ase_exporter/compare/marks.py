@@ -132,7 +132,9 @@ def _readable(exporter: ExporterClient) -> Iterator[None]:
         yield
     except (ValueError, TypeError, LookupError):
         shown = without_credentials(exporter.url)
-        raise UserError(f"--url: {shown}: not an answer of ase-exporter") from None
+        raise UserError(
+            f"--url: {shown}: not an answer of ase-exporter: expected the address of one"
+        ) from None
 
 
 def _in_order(found: Iterable[Change], start: float, end: float) -> list[Change]:

@@ -41,7 +41,7 @@ def answer(server: Prometheus, request: Request) -> Comparison:
     if sum((pair, request.change is not None, request.runs is not None)) != 1:
         raise UserError("expected one of: --before and --after, --around, --runs")
     if pair and (request.before is None or request.after is None):
-        raise UserError("--before and --after go together")
+        raise UserError("--before and --after: expected both")
     now = time.time()
     given = {"before": request.before, "after": request.after, "runs": request.runs}
     spans = [parse_span(name, text, now) for name, text in given.items() if text is not None]

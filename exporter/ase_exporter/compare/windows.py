@@ -32,7 +32,7 @@ def parse_span(name: str, text: str, now: float) -> Span:
     option = f"window {name}"
     span = Span(name, moment_option(option, start, now), moment_option(option, end, now))
     if span.seconds <= 0:
-        raise UserError(f"window {name}: {text!r}: the end is not after the start")
+        raise UserError(f"window {name}: {text!r}: expected START before END")
     return span
 
 

@@ -5,7 +5,7 @@ Errors are one line with file, line, key and what was expected, never a value, w
 
 import difflib
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from yaml.constructor import ConstructorError
 
 from ase_exporter.assets import load_yaml
-from ase_exporter.errors import UserError
+from ase_exporter.errors import UserError, near_name
 from ase_exporter.regular_files import read_text
 
 T = TypeVar("T")
@@ -134,7 +134,7 @@ def parse(text: str, form: type[T] | TypeAdapter[T], source: str) -> T:
     try:
         return _adapter(form).validate_python(data)
     except ValidationError as error:
-        raise UserError(_describe(source, root, error)) from None
+        raise UserError(_describe(source, root, error, _adapter(form).core_schema)) from None
 
 
 def _read(text: str, source: str) -> tuple[object, yaml.Node | None]:
@@ -170,13 +170,13 @@ def _hint(problem: str) -> str:
     return problem[:end].strip().removesuffix("but found").rstrip(" ,") or "not valid YAML"
 
 
-def _describe(source: str, root: yaml.Node | None, error: ValidationError) -> str:
+def _describe(source: str, root: yaml.Node | None, error: ValidationError, schema: object) -> str:
     """One line, `file:line: key.path: what was expected`. Never the value, which may be a secret."""
     problems = [
         (each["loc"], expectation(each))
         for each in error.errors(include_url=False, include_context=False, include_input=False)
     ]
-    problems = _without_consequences(problems)
+    problems = _without_consequences(problems, set(_names(schema)))
     lines = [
         f"{source}:{1 if root is None else _line(root, loc)}: {_key(loc, message)}: {message}"
         for loc, message in problems
@@ -185,7 +185,21 @@ def _describe(source: str, root: yaml.Node | None, error: ValidationError) -> st
     return "; also ".join(lines[:_MAX_PROBLEMS]) + more
 
 
-def _without_consequences(problems: Sequence[_Problem]) -> list[_Problem]:
+def _names(schema: Any) -> Iterator[str]:
+    """All keys that the schema of pydantic has somewhere."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "dataclass-args":
+            yield from (each["name"] for each in schema["fields"])
+        elif schema.get("type") == "model-fields":
+            yield from schema["fields"]
+        schema = schema.values()
+    elif not isinstance(schema, list | tuple):
+        return
+    for part in schema:
+        yield from _names(part)
+
+
+def _without_consequences(problems: Sequence[_Problem], known: Collection[str]) -> list[_Problem]:
     """Unknown keys first, with the key that each was meant to be; then everything else.
 
     A misspelt key is reported twice, as unknown and as missing under its right name; the latter is left out.
@@ -196,6 +210,10 @@ def _without_consequences(problems: Sequence[_Problem]) -> list[_Problem]:
         if message == _UNKNOWN_KEY and (meant := _meant(loc, missing)):
             del missing[meant]
             found.append((loc, f"{_UNKNOWN_KEY}; expected {meant[-1]}"))
+        elif message == _UNKNOWN_KEY:
+            # Not of what may be a secret.
+            near = near_name(name, known) if _SETTING.fullmatch(name := str(loc[-1])) else ""
+            found.append((loc, f"{_UNKNOWN_KEY}; {near.rstrip() or 'expected no such key here'}"))
         elif message != _MISSING_KEY:
             found.append((loc, message))
     found += [(loc, _MISSING_KEY) for loc in missing]

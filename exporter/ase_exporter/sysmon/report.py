@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import reading
 from ase_exporter.sysmon.arithmetic import check_arithmetic
 from ase_exporter.sysmon.coverage import UNKNOWN_RELEASE, missing_parts
 from ase_exporter.sysmon.grammar import grammar, release
@@ -63,7 +64,9 @@ def reports_of(name: str) -> Iterator[Report]:
         # A device never ends. A FIFO does, such as that of `<(zcat ...)`.
         if path.is_char_device():
             raise UserError(f"{name}: expected a saved report, not a device")
-        with path.open("rb") as file:
+        with reading():
+            file = path.open("rb")
+        with file:
             yield from read_reports(open_lines(file), name)
     except OSError as error:
         raise UserError(f"{name}: cannot be read: {error.strerror}") from error

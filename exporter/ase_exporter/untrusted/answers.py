@@ -90,6 +90,9 @@ def no_answer(error: Exception) -> str:
         return "no answer in time"
     told = str(error) if isinstance(error, httpx2.TransportError | OSError) else ""
     words = re.sub(r"\[[^\]]*\] | \(_ssl\.c:\d+\)", "", told).rstrip(".")
+    # OpenSSL's words for an answer without TLS.
+    if re.match("wrong version number|record layer failure|http request", words, re.IGNORECASE):
+        return "it answers without TLS, as for http:// in place of https://"
     return words[:1].lower() + words[1:] or type(error).__name__
 
 

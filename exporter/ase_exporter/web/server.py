@@ -189,7 +189,8 @@ async def _serve(
     log.info("listening on %s://%s, targets: %d", scheme, address_of(listener), len(exporter.config.targets))
     if not exporter.config.targets and not exporter.config.host:
         log.warning(
-            "nothing to scrape: no target and no host is configured; give --config.file or set ASE_HOST"
+            "nothing to scrape: no target and no host is configured: expected --config.file, ASE_HOST, or what"
+            " `ase-exporter setup` writes"
         )
     beating = asyncio.create_task(_beat())
     await server.serve(sockets=[listener])

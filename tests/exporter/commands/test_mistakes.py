@@ -26,6 +26,31 @@ TABLE = load_yaml(Path(__file__).with_name("mistakes.yaml").read_text(encoding="
 USAGE: Mapping[str, str] = TABLE["usage"]
 FIRST_HOUR: list[Mistake] = TABLE["first_hour"]
 
+SAYS_WHAT_TO_DO = re.compile(
+    "[Ee]xpect|[Dd]id you mean|Possible options|an option of|is not one of|requires an argument|this key is missing"
+    "|Missing (argument|option)|(: |, |; )(put|use|install|change it in|give) |must be quoted|quoted that|--help"
+    "|it has |has to |is not defined under|ase-exporter setup|Set "
+)
+# What takes a file, or a directory to write into.
+READ = (
+    "top --once --config.file",
+    "top --once --replay",
+    "serve --web.config.file",
+    "setup -S 127.0.0.1:1 --login-password-file",
+    "changes --url https://127.0.0.1:1 --ca-file",
+    "changes --url http://127.0.0.1:1 --user me --password-file",
+    "write rules --output DIR --thresholds",
+    "sysmon parse",
+    "catalogue validate",
+)
+WRITTEN = (
+    "top --once -S 127.0.0.1:1 --record",
+    "capture --output",
+    "report -S A --prometheus http://127.0.0.1:1 --output",
+    "write dashboards --output",
+    "serve --web.listen-address 127.0.0.1:0 --state-dir",
+)
+
 DELETING = """mine:
   help: Deletes.
   sql: delete master..sysprocesses
@@ -118,9 +143,10 @@ def filled(
 
 
 def refused(result: Ended) -> str:
-    """What a command prints for bad input, behind `ase-exporter: `."""
+    """What a command prints for bad input, behind `ase-exporter: `: not the fault alone, but what was expected, too."""
     assert result.returncode == 2, result.stdout
     assert result.stderr.startswith("ase-exporter: ") and result.stderr.endswith("\n")
+    assert SAYS_WHAT_TO_DO.search(result.stderr)
     return result.stderr[len("ase-exporter: ") : -1]
 
 
@@ -161,6 +187,28 @@ def test_a_mistake_is_one_line_that_names_its_cause(
         assert fill(mistake["output"]) in result.stdout
         return
     assert refused(result) == fill(mistake["error"])
+
+
+@pytest.mark.parametrize("command", READ)
+@pytest.mark.parametrize("wrong", ["nowhere", "file/below", "binary", "directory", "fifo"])
+def test_a_file_that_cannot_be_read_is_a_line_that_says_what_was_expected(
+    run: Run, tmp_path: Path, command: str, wrong: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "binary").write_bytes(b"\xfe\0\xff\n")
+    (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    if (command, wrong) != ("sysmon parse", "fifo"):
+        assert str(tmp_path / wrong) in refused(run(*command.split(), str(tmp_path / wrong), DSQUERY=""))
+
+
+@pytest.mark.parametrize("command", WRITTEN)
+def test_a_file_that_cannot_be_written_is_a_line_that_says_what_was_expected(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "file").touch()
+    line = refused(run(*command.split(), str(tmp_path / "file" / "below"), ASE_USER="a", ASE_PASSWORD="b"))
+    assert str(tmp_path / "file") in line
 
 
 def test_each_line_that_the_documents_explain_is_one_of_these() -> None:

@@ -114,9 +114,9 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
         ({"before": "1000000000..1000001000", "after": "1000002000..1000003000"}, "no data of"),
         ({"before": "1000..2000", "after": "now-1h..now"}, "'1000': expected a time"),
         ({"before": "soon..later", "after": "now-1h..now"}, "'soon': expected a time"),
-        ({"before": "now..now-1h", "after": "now-1h..now"}, "the end is not after the start"),
+        ({"before": "now..now-1h", "after": "now-1h..now"}, "expected START before END"),
         ({"before": "now-1h", "after": "now-1h..now"}, "expected START..END"),
-        ({"before": "now-2h..now-1h"}, "--before and --after go together"),
+        ({"before": "now-2h..now-1h"}, "--before and --after: expected both"),
         ({}, "expected one of: --before and --after"),
         (
             {"change": "no such change"},

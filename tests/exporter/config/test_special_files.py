@@ -58,6 +58,7 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
 
 def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
     certificate = TlsServer(cert_file=special, key_file=special)
+    before = [*Path("/proc/self/fd").iterdir()]
     for action in (
         lambda: yaml_files.load(special, Config),
         lambda: Auth(user="probe", password_file=special).read_password(),
@@ -66,6 +67,7 @@ def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
         said = in_time(action)
         assert "not a regular file" in said or "Is a directory" in said
         assert "\n" not in said
+    assert [*Path("/proc/self/fd").iterdir()] == before
 
 
 def test_special_files_in_the_state_directory_are_left_out(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Pas
         (["--target", "NOBODY"], 'Prometheus has no data of {instance="NOBODY"} in it; it has '),
         (["--target", RAW], 'Prometheus has no series ase:cpu_busy:ratio_rate1m of {instance="RAW"}'),
         (["--target", SERVER, "--selector", 'job="other"'], "Prometheus has no data of "),
-        ([], "no target: `ase-exporter setup` configures servers"),
+        ([], "-S: expected one of the servers in Prometheus"),
         (["--target", SERVER, "--selector", "job=~"], "parse error"),
         (["--target", SERVER, *FEBRUARY], "Prometheus has no data of"),
         (
