@@ -219,7 +219,7 @@ def record(
 
     clock = Clock(monotonic, lambda: recording.start + ahead)
     changes = Journal(ChangesConfig(), None, clock=clock)
-    watch = TargetWatch(server.name, "default", None, clock)
+    watch = TargetWatch(server.name, None, clock)
 
     def live_on(passed: int) -> None:
         nonlocal second
@@ -251,7 +251,7 @@ def record(
             TargetSettings(
                 Target(name=server.name, host=HOST, port=run.port, encrypt_password=encrypt_password),
                 auth,
-                {"default": module or Module()},
+                module or Module(),
                 Scrape(connect_timeout=scrape_timeout or 60.0),
                 snapshots,
             ),

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,14 +118,13 @@ def scraper_of(
     *,
     encrypt_password: bool = False,
     limits: Scrape | None = None,
-    modules: Mapping[str, Module] | None = None,
     changes_interval: float | None = None,
     clock: ShiftedClock | None = None,
     **seams: Any,
 ) -> TargetScraper:
     """A target scraper that waits long for logins, as a busy machine may be slow, and has no budget but of its target.
 
-    modules: more of them. clock: its time, if the test moves it. seams: of the scraper.
+    clock: its time, if the test moves it. seams: of the scraper.
     """
     if clock:
         seams = {"clock": clock.clock, "open_connection": opener(clock.clock)} | seams
@@ -134,7 +133,7 @@ def scraper_of(
             name="ONE", host=address[0], port=address[1], budget=budget, encrypt_password=encrypt_password
         ),
         auth or Auth(user="monitor", password=PASSWORD),
-        {"default": module or Module(), **(modules or {})},
+        module or Module(),
         limits or Scrape(connect_timeout=60.0, budget=None),
         changes_interval,
     )
@@ -145,12 +144,11 @@ def scrape(
     scraper: TargetScraper,
     seconds: float = 60.0,
     *collectors: str,
-    module: str = "",
     groups: Iterable[str] = (),
 ) -> ScrapeResult:
     """One scrape, of these collectors or of all. groups: what to read of sessions."""
     deadline = time.monotonic() + seconds
-    request = ScrapeRequest(frozenset(collectors) or None, module=module, session_groups=frozenset(groups))
+    request = ScrapeRequest(frozenset(collectors) or None, session_groups=frozenset(groups))
     result = ScrapeResult(deadline, request)
     scraper.scrape(result)
     return result

@@ -134,7 +134,7 @@ class Site:
         settings = TargetSettings(
             Target(name="ONE", host=f"site{self.number}.example", port=self.number % 60_000 + 1),
             self.secret,
-            {"default": MODULE},
+            MODULE,
             Scrape(connect_timeout=60.0, budget=None),
         )
         return TargetScraper(

@@ -66,7 +66,7 @@ def scraper(server: Server, catalogue: Catalogue) -> TargetScraper:
     """A scraper that reads every collector each time, without a budget."""
     every_time = {name: replace(each, interval=0) for name, each in catalogue.collectors.items()}
     scrape = Scrape(connect_timeout=TIMEOUT, budget=None)
-    settings = TargetSettings(server.target, server.monitor, {"default": Module()}, scrape)
+    settings = TargetSettings(server.target, server.monitor, Module(), scrape)
     return TargetScraper(settings, replace(catalogue, collectors=every_time))
 
 

@@ -87,7 +87,7 @@ def _scraper(
         TargetSettings(
             replace(target, budget=None),
             config.auth[target.auth],
-            {target.module: module},
+            module,
             replace(config.scrape, budget=None),
             changes_interval=0.0,
         ),

@@ -1,4 +1,4 @@
-"""The totals of all targets' counters in files, which outlive the process: one file for each module of a target.
+"""The totals of all targets' counters in files, which outlive the process: one file for each target.
 
 Files are replaced as a whole and have a checksum. They are not synced to the disk: a power cut may cost the totals of
 the last minutes.
@@ -6,7 +6,6 @@ the last minutes.
 
 import logging
 from pathlib import Path
-from urllib.parse import quote
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.metrics.counters import CounterStore
@@ -42,15 +41,15 @@ class TotalsFiles:
         """Whether the last file could be written."""
         return not self._problem
 
-    def restore(self, target: str, module: str, store: CounterStore) -> None:
+    def restore(self, target: str, store: CounterStore) -> None:
         """Have a store continue with its totals; without a file, or if that is damaged, it starts at 0."""
-        path = self._path(target, module)
+        path = self._path(target)
         try:
             if path.stat().st_size > MAX_SIZE:
                 raise TotalsError(f"larger than {MAX_SIZE >> 20} MiB")
             restore(store, read_bytes(path), self._clock)
             # From now on, what is in the file may lag.
-            if not self.save(target, module, store):
+            if not self.save(target, store):
                 path.unlink(missing_ok=True)
         except FileNotFoundError:
             pass
@@ -63,13 +62,13 @@ class TotalsFiles:
             except OSError as denied:
                 self._report(denied)
 
-    def save(self, target: str, module: str, store: CounterStore, *, final: bool = False) -> bool:
+    def save(self, target: str, store: CounterStore, *, final: bool = False) -> bool:
         """Write the totals of a store; whether they are written. final: it does not count any more."""
         try:
             content = encode(store, self._clock, final=final)
             if len(content) > MAX_SIZE:
                 return False
-            write_bytes(self._path(target, module), content)
+            write_bytes(self._path(target), content)
         except TotalsError:
             return False
         except OSError as error:
@@ -80,9 +79,8 @@ class TotalsFiles:
             log.info("state directory: totals are written again")
         return True
 
-    def _path(self, target: str, module: str) -> Path:
-        """Quoted, so that `@` separates, and long names stay within limits."""
-        return self._directory / f"{quote(target, safe=':')}@{quote(module, safe='')}{_SUFFIX}"
+    def _path(self, target: str) -> Path:
+        return self._directory / f"{target}{_SUFFIX}"
 
     def _delete_old(self) -> None:
         written = {path: path.stat().st_mtime for path in self._directory.iterdir()}

@@ -86,7 +86,7 @@ class TargetSampler:
         chosen = selection.module(config.module(target.module), catalogue)
         settings = TargetSettings.of(config, target)
         self._scraper = TargetScraper(
-            replace(settings, modules={target.module: chosen}),
+            replace(settings, module=chosen),
             selection.paced(catalogue),
             clock=clock,
             open_connection=open_connection,

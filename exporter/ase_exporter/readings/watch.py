@@ -23,16 +23,10 @@ HOLDS = 10.0
 
 
 class TargetWatch:
-    """The judge of one target, for its thread alone.
+    """The judge of one target, for its thread alone. state_directory: where what is usual is kept, None for nowhere."""
 
-    module: its own; scrapes of others have counters of their own and are not judged. state_directory: where what is
-    usual is kept, None for nowhere.
-    """
-
-    def __init__(
-        self, target: str, module: str, state_directory: Path | None, clock: Clock = SYSTEM_CLOCK
-    ) -> None:
-        self._target, self._module = target, module
+    def __init__(self, target: str, state_directory: Path | None, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._target = target
         self._clock = clock
         self._tracker = Tracker(WINDOW, SPACING, _tracked_metrics())
         self._usual = Usual(target, state_directory)
@@ -43,8 +37,8 @@ class TargetWatch:
         self._evidence: tuple[Sample, Diagnosis] | None = None
 
     def judge(self, result: ScrapeResult) -> None:
-        """Set the diagnosis of a scrape that has ended, if it read all that the target's own module has."""
-        if not result.request.is_whole or result.request.module not in ("", self._module):
+        """Set the diagnosis of a scrape that has ended, if it read all that the target's module has."""
+        if not result.request.is_whole:
             return
         now = self._clock.monotonic()
         fails = bool(result.summary.error) or not result.summary.up

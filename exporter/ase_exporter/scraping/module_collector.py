@@ -59,9 +59,8 @@ class _LastReading:
 class ModuleCollector:
     """The plan, the counters and the last readings of one module, which last from scrape to scrape.
 
-    target: its name, for the log. budget: of the target, shared by its modules. recheck_interval: seconds after
-    which unavailable collectors are tried again. counters: empty ones, if not the usual. unavailable: reasons by
-    collector.
+    target: its name, for the log. recheck_interval: seconds after which unavailable collectors are tried again.
+    counters: empty ones, if not the usual. unavailable: reasons by collector.
     """
 
     def __init__(

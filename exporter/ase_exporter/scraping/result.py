@@ -22,13 +22,12 @@ from ase_exporter.sessions.session import Snapshot
 class ScrapeRequest:
     """What a caller wants of a target. Callers who want the same at the same time share one scrape.
 
-    collectors: only these, None for all of the module. compress: gzip the exposition. module: '' for the target's own.
-    session_groups: what to read of sessions, as `sessions.sources` has it, in place of an exposition.
+    collectors: only these, None for all of the target's module. compress: gzip the exposition. session_groups: what to
+    read of sessions, as `sessions.sources` has it, in place of an exposition.
     """
 
     collectors: frozenset[str] | None = None
     compress: bool = False
-    module: str = ""
     session_groups: frozenset[str] = frozenset()
 
     @property

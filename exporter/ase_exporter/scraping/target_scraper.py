@@ -15,7 +15,6 @@ from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.config import Module
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
@@ -94,22 +93,16 @@ class TargetScraper:
             Endpoint.of(target), settings.auth, open_connection, ledger=ledger, clock=clock
         )
         self._budget = Budget(target.budget or scrape.budget)
-
-        def collector(module: Module) -> ModuleCollector:
-            text = "target %s: counters re-based, which leaves a gap: %s"
-            counters = CounterStore(
-                starts_at_raw=raw_counters,
-                on_rebase=lambda why: log.warning(text, target.name, why),
-            )
-            interval = scrape.recheck_interval
-            return ModuleCollector(target.name, module, self._budget, interval, clock, counters)
-
+        text = "target %s: counters re-based, which leaves a gap: %s"
+        self._counters = CounterStore(
+            starts_at_raw=raw_counters, on_rebase=lambda why: log.warning(text, target.name, why)
+        )
         self._totals = totals
-        # When the totals of each module were saved last (monotonic), and what had been counted then.
-        self._saved: dict[str, tuple[float, int]] = {}
-        self._own_module = target.module
-        self._collectors = {name: collector(module) for name, module in settings.modules.items()}
-        self._collector = self._collectors[target.module]
+        # When the totals were saved last (monotonic), and what had been counted then.
+        self._saved: tuple[float, int] | None = None
+        self._collector = ModuleCollector(
+            target.name, settings.module, self._budget, scrape.recheck_interval, clock, self._counters
+        )
         self._connect_timeout = scrape.connect_timeout
         self._catalogue = catalogue
         interval = settings.changes_interval
@@ -123,8 +116,6 @@ class TargetScraper:
 
     def scrape(self, result: ScrapeResult) -> None:
         """Fill the result. Never raises: every error ends up in the result."""
-        module = result.request.module or self._own_module
-        self._collector = self._collectors[module]
         result.series_limit = self._collector.module.series_limit
         try:
             self._read(result)
@@ -139,7 +130,7 @@ class TargetScraper:
             self._fail_unexpectedly(result)
         result.ended = True
         try:
-            self._save_totals_if_due(module)
+            self._save_totals_if_due()
             self._add_diagnostics(result)
         except Exception:
             self._fail_unexpectedly(result)
@@ -157,24 +148,22 @@ class TargetScraper:
     def restore_totals(self) -> None:
         """Continue with the totals of the process before."""
         if self._totals:
-            for name, collector in self._collectors.items():
-                self._totals.restore(self.name, name, collector.counters)
+            self._totals.restore(self.name, self._counters)
 
     def save_totals(self) -> None:
         """Keep all totals, after which nothing is counted any more."""
-        if self._totals:
-            for name in self._saved:
-                self._totals.save(self.name, name, self._collectors[name].counters, final=True)
+        if self._totals and self._saved:
+            self._totals.save(self.name, self._counters, final=True)
 
-    def _save_totals_if_due(self, module: str) -> None:
+    def _save_totals_if_due(self) -> None:
         """Save once a minute, and at once what no later reading would show again."""
         if self._totals is None:
             return
-        counters, now = self._collectors[module].counters, self._clock.monotonic()
-        at, witnessed = self._saved.get(module, (-math.inf, 0))
-        if now - at >= SAVE_INTERVAL or counters.witnessed != witnessed:
-            self._totals.save(self.name, module, counters)
-            self._saved[module] = now, counters.witnessed
+        now = self._clock.monotonic()
+        at, witnessed = self._saved or (-math.inf, 0)
+        if now - at >= SAVE_INTERVAL or self._counters.witnessed != witnessed:
+            self._totals.save(self.name, self._counters)
+            self._saved = now, self._counters.witnessed
 
     @property
     def connected(self) -> bool:
@@ -215,8 +204,7 @@ class TargetScraper:
             finally:
                 self.cost.connects = self._login.attempts
             self._connection.cost = self.cost
-            for collector in self._collectors.values():
-                collector.forget_plan()
+            self._collector.forget_plan()
             self._connection.query(SESSION_SETUP, result.deadline)
             result.summary.up = True
             self._connection.detect_charset(TIMING.limit(result.deadline, self._clock))
@@ -323,7 +311,7 @@ class TargetScraper:
         result.diagnostics = [
             *self.cost.families(),
             *self._update_budget(result),
-            *self._collector.counters.families(),
+            *self._counters.families(),
             *self._dump_intervals(result),
             *(family for family in self._change_detection() if family.samples),
             OWN.value("ase_exporter_databases_left_out", len(self._collector.refused_databases.reasons)),
@@ -333,8 +321,7 @@ class TargetScraper:
 
     def _update_budget(self, result: ScrapeResult) -> list[Family]:
         """Set the intervals for the coming scrapes; returns the budget's families."""
-        own = self._collector is self._collectors[self._own_module]
-        cpu = session_cpu(result.collected.get("own_session", ())) if own else None
+        cpu = session_cpu(result.collected.get("own_session", ()))
         if message := self._budget.update(self._clock.monotonic(), self.cost.statement_seconds, cpu):
             log.warning("target %s: %s", self.name, message, extra={"target": self.name})
         stretches = self._stretches()

@@ -1,6 +1,5 @@
 """All of the configuration that a target's scrapes depend on."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
@@ -10,13 +9,13 @@ from ase_exporter.config import Auth, Config, Module, Scrape, Target
 class TargetSettings:
     """If they are the same after a reload, nothing changes for the target.
 
-    modules: by name, the target's own among them. changes_interval: seconds between two snapshots of the server's
-    configuration, None for none. sysmon_auth: None if sp_sysmon is not run.
+    changes_interval: seconds between two snapshots of the server's configuration, None for none. sysmon_auth: None if
+    sp_sysmon is not run.
     """
 
     target: Target
     auth: Auth
-    modules: Mapping[str, Module]
+    module: Module
     scrape: Scrape
     changes_interval: float | None = None
     sysmon_auth: Auth | None = None
@@ -27,7 +26,7 @@ class TargetSettings:
         return cls(
             replace(target, labels={}, dumps=(*target.dumps, *config.dumps)),
             config.auth[target.auth],
-            {"default": config.module("default"), **config.modules},
+            config.module(target.module),
             config.scrape,
             config.changes.interval if config.changes.enabled else None,
             config.auth[target.sysmon.auth] if target.sysmon else None,

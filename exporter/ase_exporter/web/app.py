@@ -152,7 +152,7 @@ class ExporterApp:
         log.info("configuration loaded, targets: %d", len(config.targets))
 
     def _judge(self, target: Target) -> Callable[[ScrapeResult], None]:
-        watch = self.watches[target.name] = TargetWatch(target.name, target.module, self._state_directory)
+        watch = self.watches[target.name] = TargetWatch(target.name, self._state_directory)
         return watch.judge
 
     def _on_scrape_end(self, target: str, result: ScrapeResult) -> None:
@@ -203,12 +203,12 @@ class ExporterApp:
             host = self.host
             return await asyncio.to_thread(lambda: list(host.collect())) if host else []
 
-    async def scrape(self, request: Request, target: str, *, asked: float, module: str = "") -> Response:
+    async def scrape(self, request: Request, target: str, *, asked: float) -> Response:
         """Scrape a target within the timeout of the request. asked: when it came (monotonic)."""
         timeout = _timeout(request, self.config.scrape)
         margin = min(self.config.scrape.margin, timeout / 2)
         names = request.query_params.getlist("collect[]")
-        wanted = ScrapeRequest(frozenset(names) if names else None, accepts_gzip(request), module)
+        wanted = ScrapeRequest(frozenset(names) if names else None, accepts_gzip(request))
         answer = await self.targets.scrape(target, wanted, asked + timeout - margin, self.known(target))
         return Exposition(request, answer.body)
 
@@ -274,12 +274,9 @@ class _Handlers:
         names = request.query_params.getlist("target")
         if len(names) != 1 or not names[0]:
             return PlainTextResponse("expected one parameter: target=NAME\n", 400)
-        module = request.query_params.get("module", "")
-        if module not in ("", "default", *self._exporter.config.modules):
-            return PlainTextResponse("no such module is configured\n", 404)
         if names[0] not in self._exporter.names():
             return PlainTextResponse("no such target is configured\n", 404)
-        return await self._exporter.scrape(request, names[0], asked=asked, module=module)
+        return await self._exporter.scrape(request, names[0], asked=asked)
 
     async def targets(self, _: Request) -> Response:
         """Targets for Prometheus's HTTP service discovery."""

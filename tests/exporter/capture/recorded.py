@@ -147,7 +147,7 @@ def scrape(
         TargetSettings(
             target,
             config.auth["default"],
-            {"default": Module(collectors=selection)},
+            Module(collectors=selection),
             Scrape(connect_timeout=LONG, budget=None),
             changes_interval=0.0,
         ),

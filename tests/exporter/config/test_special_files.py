@@ -74,6 +74,6 @@ def test_special_files_in_the_state_directory_are_left_out(tmp_path: Path) -> No
     os.mkfifo(tmp_path / FILE)
     assert in_time(lambda: LoginLedger([tmp_path]).close()) == ""
     (tmp_path / DIRECTORY).mkdir()
-    os.mkfifo(tmp_path / DIRECTORY / "ONE@default.totals")
+    os.mkfifo(tmp_path / DIRECTORY / "ONE.totals")
     totals = TotalsFiles(tmp_path)
-    assert in_time(lambda: totals.restore("ONE", "default", CounterStore())) == ""
+    assert in_time(lambda: totals.restore("ONE", CounterStore())) == ""

@@ -17,11 +17,11 @@ def kept(state: Path, ages: dict[str, float]) -> set[str]:
     """The targets whose totals are left at a start, of those that were written so many seconds before NEWEST."""
     (state / DIRECTORY).mkdir()
     for target, age in ages.items():
-        file = state / DIRECTORY / f"{target}@default.totals"
+        file = state / DIRECTORY / f"{target}.totals"
         file.write_bytes(encode(CounterStore()))
         os.utime(file, (NEWEST - age, NEWEST - age))
     TotalsFiles(state)
-    return {file.name.partition("@")[0] for file in (state / DIRECTORY).iterdir()}
+    return {file.stem for file in (state / DIRECTORY).iterdir()}
 
 
 def test_a_clock_that_is_far_ahead_does_not_erase_the_totals(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_clock_that_is_far_ahead_does_not_erase_the_totals(tmp_path: Path) -> 
 @pytest.fixture
 def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory with totals of ONE, on a disk that has become full."""
-    assert TotalsFiles(tmp_path).save("ONE", "default", CounterStore(), final=True)
+    assert TotalsFiles(tmp_path).save("ONE", CounterStore(), final=True)
 
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -44,12 +44,12 @@ def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_totals_that_cannot_be_written_are_reported(full: Path, caplog: pytest.LogCaptureFixture) -> None:
     totals = TotalsFiles(full)
     assert totals.works
-    assert not totals.save("ONE", "default", CounterStore())
+    assert not totals.save("ONE", CounterStore())
     assert not totals.works
     assert "totals cannot be written: No space left on device" in caplog.text
 
 
 def test_totals_that_would_lag_behind_and_not_say_so_are_deleted(full: Path) -> None:
     """Whoever continues final totals counts on: another process must not take them for final again."""
-    TotalsFiles(full).restore("ONE", "default", CounterStore())
+    TotalsFiles(full).restore("ONE", CounterStore())
     assert list((full / DIRECTORY).iterdir()) == []

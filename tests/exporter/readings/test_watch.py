@@ -34,7 +34,7 @@ class Server:
         self.watch = self.watched_by(directory)
 
     def watched_by(self, directory: Path | None) -> TargetWatch:
-        return TargetWatch("ONE", "default", directory, self.time.clock)
+        return TargetWatch("ONE", directory, self.time.clock)
 
     def scrape(
         self,
@@ -199,7 +199,6 @@ def test_a_diagnosis_holds_for_a_while_but_not_beyond_a_failure(spins: State) ->
     [
         ScrapeRequest(frozenset({"waits"})),
         ScrapeRequest(session_groups=frozenset({"sessions"})),
-        ScrapeRequest(module="other"),
     ],
 )
 def test_a_scrape_of_something_else_is_not_judged_and_changes_nothing(

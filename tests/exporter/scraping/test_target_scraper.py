@@ -155,20 +155,6 @@ def test_a_scrape_in_which_nothing_is_due_pings_the_server(server: Simulated) ->
     one.close()
 
 
-def test_modules_of_one_target_share_its_connection_and_nothing_else(server: Simulated) -> None:
-    one = server.scraper(
-        module=reading("state", "waits", "devices"), modules={"small": reading("state", "devices")}
-    )
-    outcomes = {}
-    for module in ("", "small", "default", "small"):
-        result = scrape(one, module=module)
-        assert result.summary.up
-        outcomes[module] = set(result.outcomes)
-    assert "ase_exporter_connects_total 1.0" in text(result)
-    one.close()
-    assert outcomes[""] == outcomes["default"] == outcomes["small"] | {"waits"}
-
-
 def test_nothing_is_sent_after_the_deadline(server: Simulated) -> None:
     one = server.scraper()
     scrape(one)

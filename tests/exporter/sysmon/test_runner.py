@@ -203,7 +203,7 @@ def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
 ) -> None:
     schedule = scheduled(target, Scripted())
     schedule.run_once()
-    settings = TargetSettings(target, AUTH, {"default": Module()}, Scrape())
+    settings = TargetSettings(target, AUTH, Module(), Scrape())
     scraper = TargetScraper(settings, Catalogue(), sysmon=schedule)
     result = ScrapeResult(time.monotonic() + 30, ScrapeRequest(collectors))
     scraper.scrape(result)

@@ -25,8 +25,6 @@ auth:
 targets:
   - {{name: ONE, host: 127.0.0.1, port: {closed_port}, labels: {{team: billing}}}}
   - {{name: "TWO", host: 127.0.0.1, port: {closed_port}}}
-modules:
-  small: {{collectors: {{waits: false}}}}
 scrape: {{timeout: 60s}}
 host: {{}}
 """,
@@ -63,12 +61,10 @@ def test_a_probe_is_compressed_if_the_caller_accepts_it(client: TestClient) -> N
         ("target=127.0.0.1:22", 404),
         ("", 400),
         ("target=ONE&target=TWO", 400),
-        ("target=ONE&module=small", 200),
-        ("target=ONE&module=default", 200),
-        ("target=ONE&module=large", 404),
+        ("target=ONE", 200),
     ],
 )
-def test_only_configured_targets_and_modules_are_probed(client: TestClient, query: str, status: int) -> None:
+def test_only_configured_targets_are_probed(client: TestClient, query: str, status: int) -> None:
     assert client.get(f"/probe?{query}").status_code == status
 
 
