@@ -3,16 +3,17 @@
 from dashboards import change_windows, common
 from dashboards.layout import choice, dashboard
 from dashboards.panels import Panel, Row, Stat, Thresholds, TimeSeries, by_name, steps
-from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
+from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now
 from dashboards.tables import Column, Table, labels
 
 from ase_exporter.compare.measures import Measure, measures
+from ase_exporter.diagnosis.promql import over
 
 WINDOWS = {"10s": 10, "20s": 20, "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "1h": 3600}
 
 # Both windows are hidden variables (see change_windows), so that panels query whole ranges that have data.
-BEFORE = "[${before}s] @ $before_to"
-AFTER = "[${after}s] @ $after_to"
+BEFORE = over("[${before}s] @ $before_to")
+AFTER = over("[${after}s] @ $after_to")
 
 # Marks "not measured on this side": outside the range of a ratio and of percentage points.
 NOT_MEASURED = "-900"
@@ -91,17 +92,16 @@ def _table(measure: Measure) -> Table:
     # Each query returns all rows: otherwise Grafana names the columns differently if one of them is empty.
     one_side = f"({before} or {after}) * 0 + {NOT_MEASURED}"
     unit = _unit(measure)
-    sides = {"#A": ("Before", unit), "#B": ("After", unit), "#C": ("Difference", points)}
+    sides = (("Before", before, unit), ("After", after, unit), ("Difference", difference, points))
     return Table(
         title=f"{measure.heading}{GOOD[measure.good]}",
         description=f"{measure.title} each {measure.by[0]}, as `ase-exporter compare` measures it. Difference: {how}.",
-        queries=[rows(f"{each} or {one_side}") for each in (before, after, difference)],
         columns=[
-            *(Column(name=label, title=label.capitalize()) for label in measure.by),
+            *(Column(label=label, title=label.capitalize()) for label in measure.by),
             *(
                 Column(
-                    name=f"Value {name}",
                     title=title,
+                    expr=f"{expr} or {one_side}",
                     unit=unit,
                     decimals=1,
                     none=NOT_MEASURED,
@@ -109,7 +109,7 @@ def _table(measure: Measure) -> Table:
                     base=less,
                     width=95,
                 )
-                for name, (title, unit) in sides.items()
+                for title, expr, unit in sides
             ),
         ],
         sort=["Before"],
@@ -157,11 +157,9 @@ PANELS: list[Panel] = [
         title="All changes between before and after",
         description="The chosen change, and all others that follow each other within the settling time: the "
         "comparison shows their combined effect.",
-        queries=rows(
-            "(last_over_time(ase_change_timestamp_seconds{$selector}[1h]) > $before_to) <= $after_from"
-        ),
+        rows="(last_over_time(ase_change_timestamp_seconds{$selector}[1h]) > $before_to) <= $after_from",
         columns=[
-            Column(name="kind", title="Kind", width=110),
+            Column(label="kind", title="Kind", width=110),
             *labels(name="What", from_="From", to="To"),
         ],
         empty=NO_CHANGE,

@@ -2,7 +2,7 @@
 
 from dashboards import thresholds
 from dashboards.panels import NEUTRAL, NOT_COLLECTED, Stat, TimeSeries, by_name, by_pattern
-from dashboards.queries import Query, now, per, rate, rows
+from dashboards.queries import DIAGNOSED, Query, figure, now, per, rate
 from dashboards.tables import Column, Table, labels
 
 from ase_exporter.catalogue.wait_parts import wait_parts
@@ -54,10 +54,8 @@ def not_collected(collectors: str = ".+", width: int = 24, height: int = 4) -> T
         title="Not collected here, and why (good: empty)",
         description="Collectors that are unavailable: an option is off, a role is missing, or the version or "
         "edition lacks the table. `ase-exporter check` prints the SQL that fixes it.",
-        queries=rows(f'ase:collector_unavailable:info{{$selector,collector=~"{collectors}"}}'),
-        columns=[
-            *labels(instance="Server", collector="Collector", reason="Reason"),
-        ],
+        rows=f'ase:collector_unavailable:info{{$selector,collector=~"{collectors}"}}',
+        columns=labels(instance="Server", collector="Collector", reason="Reason"),
         empty="All collectors of these panels are available",
         width=width,
         height=height,
@@ -70,13 +68,15 @@ def latest_changes(width: int = 24, height: int = 8) -> Table:
         title="Latest changes (marked on graphs)",
         description="Options, caches, bindings, engines, restarts and annotations: the last four of each "
         "server. Their effect: Change impact.",
-        queries=rows(
-            'label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
-            "* 1000"
-        ),
         columns=[
-            Column(name="Value", title="When", unit="dateTimeAsIsoNoDateIfToday", width=75),
-            Column(name="instance", title="Server", width=105),
+            Column(
+                title="When",
+                expr='label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
+                "* 1000",
+                unit="dateTimeAsIsoNoDateIfToday",
+                width=75,
+            ),
+            Column(label="instance", title="Server", width=105),
             *labels(name="What", change="Change"),
         ],
         sort=["When"],
@@ -226,12 +226,7 @@ LOG_SPACE_USED = TimeSeries(
     title="Log space used (good: under 80 %)",
     description="Used log space of the ten fullest databases. A full log suspends all writers. What to "
     "do: dump the log; look for the oldest transaction.",
-    unit="percentunit",
-    queries=Query(
-        'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
-        ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
-        "{{instance}} {{database}}",
-    ),
+    queries=figure(DIAGNOSED["log_used"], "{{instance}} {{database}}", "topk(10"),
     thresholds=thresholds.LOG,
     maximum=1,
 )

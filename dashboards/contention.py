@@ -3,7 +3,7 @@
 from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, Text, TimeSeries, by_pattern, right_axis
-from dashboards.queries import Query, now, per, rate, rows
+from dashboards.queries import COMPARED, Query, figure, now, per, rate
 from dashboards.remedies import remedies_markdown
 from dashboards.tables import Column, Table, labels
 
@@ -85,10 +85,7 @@ PANELS: list[Panel] = [
         title="Spins per transaction (good: falling)",
         description="Iterations of the spin loop per committed transaction: the cost of contention "
         "independent of load. Compare it before and after a change.",
-        queries=Query(
-            "sum by (instance) (ase:spinlock_spins:rate1m{$selector})"
-            " / (sum by (instance) (ase:transactions:rate1m{$selector}) > 0)"
-        ),
+        queries=figure(COMPARED["spins"]),
     ),
     Row("Other spinlocks, with the threshold of their class"),
     TimeSeries(
@@ -146,22 +143,17 @@ PANELS: list[Panel] = [
         description="Size, partitions (one spinlock each), replacement strategy and contention of each "
         "cache. Strict LRU relinks buffers under the spinlock at each use: use relaxed LRU for hot caches "
         "that hold all their tables.",
-        queries=[
-            rows("max by (instance, cache, content, strategy) (ase_cache_info{$selector})"),
-            rows("max by (instance, cache) (ase_cache_size_bytes{$selector})"),
-            rows("max by (instance, cache) (ase_cache_partitions{$selector})"),
-            rows(
-                "max by (instance, cache) (label_replace(ase:spinlock_contention:ratio_rate1m"
-                '{$selector,class="data_cache",spinlock!~"bufspin .*"}, "cache", "$1", "spinlock", "(.*)"))'
-            ),
-        ],
+        rows="max by (instance, cache, content, strategy) (ase_cache_info{$selector})",
         columns=[
             *labels(instance="Server", cache="Cache", content="Type", strategy="Replacement"),
-            Column(name="Value #B", title="Size", unit="bytes"),
-            Column(name="Value #C", title="Partitions"),
             Column(
-                name="Value #D",
+                title="Size", expr="max by (instance, cache) (ase_cache_size_bytes{$selector})", unit="bytes"
+            ),
+            Column(title="Partitions", expr="max by (instance, cache) (ase_cache_partitions{$selector})"),
+            Column(
                 title="Contention",
+                expr="max by (instance, cache) (label_replace(ase:spinlock_contention:ratio_rate1m"
+                '{$selector,class="data_cache",spinlock!~"bufspin .*"}, "cache", "$1", "spinlock", "(.*)"))',
                 unit="percentunit",
                 decimals=1,
                 thresholds=thresholds.CACHES,
@@ -173,12 +165,7 @@ PANELS: list[Panel] = [
         title="Hit ratio (good: high and steady)",
         description="Share of searches that found their page in the cache. A high ratio alone says little: a "
         "loop over a small table gives 100 %, too. Compare with physical reads.",
-        unit="percentunit",
-        queries=Query(
-            f"bottomk(20, 1 - {rate('ase_cache_physical_reads_total')}"
-            f" / ({rate('ase_cache_searches_total')} > 0))",
-            BY_CACHE,
-        ),
+        queries=figure(COMPARED["cache_hits"], BY_CACHE, "bottomk(20"),
         minimum=None,
         maximum=1,
     ),

@@ -3,7 +3,7 @@
 from dashboards import common
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, TimeSeries, by_pattern
-from dashboards.queries import Query, now, rate, rows
+from dashboards.queries import Query, now, rate
 from dashboards.tables import Table, labels
 from dashboards.thresholds import PARAMETERS
 
@@ -124,13 +124,9 @@ PANELS: list[Panel] = [
         title="Failures, and why (good: empty)",
         description="Targets without a connection or login, and collectors that failed, ten of a server at "
         "most.",
-        queries=rows(
-            "ase_exporter_target_error{$selector} == 1"
-            " or topk by (job, instance) (10, ase:collector_failing:info{$selector})"
-        ),
-        columns=[
-            *labels(instance="Server", reason="Error", collector="Collector"),
-        ],
+        rows="ase_exporter_target_error{$selector} == 1"
+        " or topk by (job, instance) (10, ase:collector_failing:info{$selector})",
+        columns=labels(instance="Server", reason="Error", collector="Collector"),
         empty="No failures",
         width=10,
         height=9,

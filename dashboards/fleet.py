@@ -3,12 +3,14 @@
 from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Stat, TimeSeries
-from dashboards.queries import Query, now, rows
+from dashboards.queries import Query, now
 from dashboards.tables import Column, Table
 
 # Marks "no data a week ago": outside the range of a ratio. NaN would not do, because VictoriaMetrics drops it.
 NO_WEEK = "-9"
 
+SERVER = "by (job, instance)"
+THROUGHPUT = "ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"
 FIRING = 'count by (job, instance) (ALERTS{alertstate="firing",severity!="none",$selector})'
 
 PANELS: list[Panel] = [
@@ -53,47 +55,21 @@ PANELS: list[Panel] = [
         "stopped, then by the share of session time that it explains (weight; below 0 nothing is wrong). "
         "High contention with little spinning does not matter. Throughput per CPU unit should be high and "
         "steady; beside it, its difference from the same hour a week ago.",
-        queries=[
-            rows(
-                "max by (job, instance, word) (topk by (job, instance) (1, ase_diagnosis_rank{$selector}))"
-                " or on (job, instance)"
-                ' label_replace(1 - 2 * max by (job, instance) (ase_up{$selector}), "word", "up or down", "", "")'
-            ),
-            rows("max by (job, instance) (ase:cpu_busy:ratio_rate1m{$selector})"),
-            rows("max by (job, instance) (ase:cpu_spinning:ratio_rate1m{$selector})"),
-            rows(
-                "max by (job, instance, spinlock) (ase:spinlock_hottest_contention:ratio_rate1m{$selector})"
-            ),
-            rows("max by (job, instance) (ase:transactions_per_cpu_unit:ratio_rate1m{$selector})"),
-            rows(
-                "max by (job, instance) (ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"
-                " / avg_over_time(ase:transactions_per_cpu_unit:ratio_rate1m{$selector}[1h] offset 1w) - 1)"
-                f" or 0 * max by (job, instance) (ase_up{{$selector}}) + {NO_WEEK}"
-            ),
-            rows(
-                f"({FIRING} and on (job, instance) ase_up{{$selector}})"
-                " or 0 * max by (job, instance) (ase_up{$selector})"
-            ),
-            rows(
-                "1000 * max by (job, instance, name)"
-                " (topk by (job, instance) (1, ase:changes_latest:timestamp_seconds{$selector}))"
-                " or on (job, instance) label_replace(0 * max by (job, instance) (ase_up{$selector}), "
-                '"name", "none found", "", "")'
-            ),
-        ],
         columns=[
-            Column(name="instance", title="Server", width=130),
-            Column(name="word", title="State", width=125),
+            Column(label="instance", title="Server", width=130),
+            Column(label="word", title="State", width=125),
             Column(
-                name="Value #A",
                 title="Weight",
+                expr="max by (job, instance, word) (topk by (job, instance) (1, ase_diagnosis_rank{$selector}))"
+                " or on (job, instance)"
+                ' label_replace(1 - 2 * max by (job, instance) (ase_up{$selector}), "word", "up or down", "", "")',
                 decimals=2,
                 thresholds=[(-1.5, "orange"), (thresholds.PARAMETERS["diagnosis"]["severe_share"], "red")],
                 width=65,
             ),
             Column(
-                name="Value #B",
                 title="CPU busy",
+                expr=f"max {SERVER} (ase:cpu_busy:ratio_rate1m{{$selector}})",
                 unit="percentunit",
                 decimals=0,
                 bar=True,
@@ -102,8 +78,8 @@ PANELS: list[Panel] = [
                 width=90,
             ),
             Column(
-                name="Value #C",
                 title="Spinning",
+                expr=f"max {SERVER} (ase:cpu_spinning:ratio_rate1m{{$selector}})",
                 unit="percentunit",
                 decimals=1,
                 bar=True,
@@ -111,19 +87,20 @@ PANELS: list[Panel] = [
                 thresholds=thresholds.SPINNING,
                 width=95,
             ),
-            Column(name="spinlock", title="Hottest spinlock"),
+            Column(label="spinlock", title="Hottest spinlock"),
             Column(
-                name="Value #D",
                 title="Contention",
+                expr="max by (job, instance, spinlock) (ase:spinlock_hottest_contention:ratio_rate1m{$selector})",
                 unit="percentunit",
                 decimals=1,
                 thresholds=thresholds.CACHES,
                 width=90,
             ),
-            Column(name="Value #E", title="Tx/CPU", unit="short", decimals=1, width=65),
+            Column(title="Tx/CPU", expr=f"max {SERVER} ({THROUGHPUT})", unit="short", decimals=1, width=65),
             Column(
-                name="Value #F",
                 title="Week ago",
+                expr=f"max {SERVER} ({THROUGHPUT} / avg_over_time({THROUGHPUT}[1h] offset 1w) - 1)"
+                f" or 0 * max {SERVER} (ase_up{{$selector}}) + {NO_WEEK}",
                 none=NO_WEEK,
                 unit="percentunit",
                 decimals=0,
@@ -131,9 +108,24 @@ PANELS: list[Panel] = [
                 base="red",
                 width=85,
             ),
-            Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=70),
-            Column(name="name", title="Last change"),
-            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=110),
+            Column(
+                title="Alerts",
+                expr=f"({FIRING} and on (job, instance) ase_up{{$selector}})"
+                f" or 0 * max {SERVER} (ase_up{{$selector}})",
+                thresholds=[(1, "orange")],
+                width=70,
+            ),
+            Column(label="name", title="Last change"),
+            Column(
+                title="When",
+                expr="1000 * max by (job, instance, name)"
+                " (topk by (job, instance) (1, ase:changes_latest:timestamp_seconds{$selector}))"
+                f" or on (job, instance) label_replace(0 * max {SERVER} (ase_up{{$selector}}), "
+                '"name", "none found", "", "")',
+                unit="dateTimeFromNow",
+                none="0",
+                width=110,
+            ),
         ],
         # A server that is down has no figures, so its weight sorts it first.
         sort=["Weight", "Spinning", "Alerts"],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dashboards.layout import dashboard
 from dashboards.panels import NEUTRAL, NOT_COLLECTED, Panel, Row, Stat, TimeSeries, by_name
-from dashboards.queries import Json, Query, now, rows
+from dashboards.queries import Json, Query, now
 from dashboards.tables import Column, Table, labels
 from dashboards.thresholds import PARAMETERS
 
@@ -90,30 +90,24 @@ PANELS: list[Panel] = [
         description="Memory of each database server by page size. Shared memory in small pages costs page "
         "tables and TLB misses. The memlock limit must cover the huge pages. Sources: /proc/PID/status, "
         "smaps, limits.",
-        queries=[
-            rows(f"{most} by (instance, database, server_name) (dbhost_process_{memory}_bytes{{$machine}})")
-            for most, memory in (
-                ("max", "hugetlb"),
-                ("max", "shmem"),
-                ("max", "anonymous"),
-                ("max", "anon_hugepages"),
-                ("max", "page_tables"),
-                ("min", "memlock_limit"),
-            )
-        ],
         columns=[
             *labels(instance="Machine", database="Database", server_name="Server"),
             *(
                 Column(
-                    name=f"Value #{name}", title=title, unit="bytes", width=120, thresholds=limit, base="text"
+                    title=title,
+                    expr=f"{most} by (instance, database, server_name) (dbhost_process_{memory}_bytes{{$machine}})",
+                    unit="bytes",
+                    width=120,
+                    thresholds=limit,
+                    base="text",
                 )
-                for name, title, limit in (
-                    ("A", "In huge pages", ()),
-                    ("B", "Shared, 4 KiB", ()),
-                    ("C", "Private", ()),
-                    ("D", "of which THP", [(1, "orange")]),
-                    ("E", "Page tables", ()),
-                    ("F", "memlock limit", ()),
+                for title, most, memory, limit in (
+                    ("In huge pages", "max", "hugetlb", ()),
+                    ("Shared, 4 KiB", "max", "shmem", ()),
+                    ("Private", "max", "anonymous", ()),
+                    ("of which THP", "max", "anon_hugepages", [(1, "orange")]),
+                    ("Page tables", "max", "page_tables", ()),
+                    ("memlock limit", "min", "memlock_limit", ()),
                 )
             ),
         ],
@@ -224,17 +218,15 @@ PANELS: list[Panel] = [
         title="Not collected here, and why (good: empty)",
         description="What this machine, kernel or container lacks, and events that perf cannot count, with a "
         "remedy. Sources: dbhost_collector_unavailable, dbhost_perf_problem, dbhost_perf_event_problem.",
-        queries=rows(
-            "dbhost_collector_unavailable{$machine} == 1 or dbhost_perf_problem{$machine} == 1"
-            " or dbhost_perf_event_problem{$machine} == 1"
-        ),
+        rows="dbhost_collector_unavailable{$machine} == 1 or dbhost_perf_problem{$machine} == 1"
+        " or dbhost_perf_event_problem{$machine} == 1",
         columns=[
             # The hint needs the room.
-            Column(name="instance", title="Machine", width=110),
-            Column(name="collector", title="Collector", width=110),
-            Column(name="event", title="Event", width=150),
-            Column(name="reason", title="Reason", width=110),
-            Column(name="hint", title="What to do"),
+            Column(label="instance", title="Machine", width=110),
+            Column(label="collector", title="Collector", width=110),
+            Column(label="event", title="Event", width=150),
+            Column(label="reason", title="Reason", width=110),
+            Column(label="hint", title="What to do"),
         ],
         empty="Everything is collected",
         height=5,

@@ -1,13 +1,27 @@
 """PromQL queries of panels, and the label matchers of the chosen servers and machines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
 from typing import Any
+
+from ase_exporter.compare.measures import measures
+from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, catalogue
+from ase_exporter.diagnosis.promql import rows_query
 
 Json = dict[str, Any]
 
 DATASOURCE: Json = {"type": "prometheus", "uid": "${datasource}"}
 
+DIAGNOSED, COMPARED = catalogue().measures, measures()
+# Units of measures, and recorded series that are read in place of many.
+UNITS = {"ratio": "percentunit", "seconds": "s", "per_second": "count:/s"}
+RECORDED = {
+    "ase_engine_cpu_seconds_total": "ase:engine_cpu:rate1m",
+    "ase_thread_cpu_seconds_total": "ase:thread_pool_cpu:rate1m",
+    "ase_spinlock_spins_total": "ase:spinlock_spins:rate1m",
+    "ase_transactions_total": "ase:transactions:rate1m",
+}
 # Replace `$selector` and `$machine` in every expression: the chosen servers, and the chosen machines.
 SELECTOR = 'job=~"$job",instance=~"$instance"'
 MACHINE = 'job=~"$host_job",instance=~"$host"'
@@ -27,11 +41,13 @@ def rate(metric: str, matchers: str = "") -> str:
 class Query:
     """A PromQL expression and the legend of its series.
 
-    instant: current value instead of a range; format: Grafana's result format (time_series, table, heatmap).
+    instant: current value instead of a range; format: Grafana's result format (time_series, table, heatmap); unit: of
+    Grafana, if the name of the metric does not say it.
     """
 
     expr: str
     legend: str = "{{instance}}"
+    unit: str = ""
     instant: bool = False
     format: str = "time_series"
 
@@ -45,13 +61,28 @@ class Query:
             "instant": self.instant,
             "legendFormat": self.legend,
             "range": not self.instant,
-            "refId": chr(ord("A") + number),
+            "refId": ascii_uppercase[number],
         }
 
 
 def rows(expr: str) -> Query:
     """Return a query for a table: current values, one row per series."""
     return Query(expr, "", instant=True, format="table")
+
+
+def figure(measure: MeasureDefinition, legend: str = "{{instance}}", kept: str = "") -> Query:
+    """Return a query for a measure of each server, by the measure's labels. kept: for example topk(10."""
+    each = replace(measure, by=("job", "instance", *measure.by))
+    expr = rows_query(each, "$selector", _now)
+    return Query(f"{kept}, {expr})" if kept else expr, legend, UNITS.get(measure.unit, "short"))
+
+
+def _now(selection: Selection, matchers: str) -> str:
+    """The rate of a counter, recorded if it is, or the value of a gauge."""
+    if series := RECORDED.get(selection.metric):
+        return f"{series}{{{matchers}}}"
+    series = f"{selection.metric}{{{matchers}}}"
+    return f"rate({series}[$__rate_interval])" if selection.rate else series
 
 
 def now(expr: str, legend: str = "") -> Query:

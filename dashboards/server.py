@@ -4,7 +4,7 @@ from dashboards import common, thresholds
 from dashboards.contention import HEADLINES
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries, right_axis
-from dashboards.queries import Query, rows
+from dashboards.queries import DIAGNOSED, Query, figure
 from dashboards.tables import Table, labels
 
 PANELS: list[Panel] = [
@@ -43,13 +43,7 @@ PANELS: list[Panel] = [
         title="CPU that engines did not get (good: under 20 %)",
         description="Share of the time that engines were busy, without a CPU from the operating system: "
         "steal by the hypervisor, or other processes of the host.",
-        unit="percentunit",
-        # The two clocks differ slightly: without a loss it is about 0, or below.
-        queries=Query(
-            "clamp_min(1 - sum by (instance) (ase:thread_pool_cpu:rate1m{$selector})"
-            ' / (sum by (instance) (ase:engine_cpu:rate1m{$selector,mode=~"user|system"}) >= 0.1), 0)',
-            "{{instance}}",
-        ),
+        queries=figure(DIAGNOSED["cpu_lost"]),
         thresholds=[(thresholds.PARAMETERS["diagnosis"]["cpu_lost"], "orange")],
     ),
     TimeSeries(
@@ -145,16 +139,14 @@ PANELS: list[Panel] = [
     Table(
         title="Links between instances of a cluster (good: Up)",
         description="State by traffic and, while that leaves it in doubt, by active monitoring.",
-        queries=rows("ase_cluster_link_state{$selector}"),
-        columns=[
-            *labels(
-                instance="Server",
-                local="From",
-                remote="To",
-                state="By traffic",
-                active_state="By active monitoring",
-            ),
-        ],
+        rows="ase_cluster_link_state{$selector}",
+        columns=labels(
+            instance="Server",
+            local="From",
+            remote="To",
+            state="By traffic",
+            active_state="By active monitoring",
+        ),
         empty="Not collected: only Cluster Edition has them",
         width=0,
         height=9,

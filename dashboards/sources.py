@@ -42,7 +42,9 @@ _TABLE = re.compile(r"\b(?:from|join|exec) (?:\w+\.\.)?(\w+)")
 
 
 def unit_of(queries: Queries) -> str:
-    """The unit of the first query if it shows one metric, by the metric's name."""
+    """The unit of the first query: its own, or, if it shows one metric, by the metric's name."""
+    if unit := several(queries)[0].unit:
+        return unit
     if not (found := _ONE.match(several(queries)[0].expr)):
         return "short"
     return next((unit for end, unit in _UNITS.items() if found["metric"].endswith(end)), "none")

@@ -3,7 +3,7 @@
 from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries
-from dashboards.queries import Query, rows
+from dashboards.queries import DIAGNOSED, Query, figure
 from dashboards.tables import Column, Table, labels
 
 # Queries of databases that need somebody, with what is wrong in the label `problem`.
@@ -64,12 +64,10 @@ PANELS: list[Panel] = [
         title="Data space used (good: under 90 %)",
         description="Used space of the ten fullest databases; mixed holds data and log. What to do: alter "
         "database.",
-        unit="percentunit",
-        queries=Query(
-            'topk(10, 1 - ase_database_free_bytes{$selector,use!="log"}'
-            ' / (ase_database_size_bytes{$selector,use!="log"} > 0))',
-            "{{instance}} {{database}}",
-        ),
+        queries=[
+            figure(DIAGNOSED[f"{what}_used"], "{{instance}} {{database}}", "topk(10")
+            for what in ("data", "tempdb")
+        ],
         thresholds=[
             (thresholds.PARAMETERS["space"]["warning"], "orange"),
             (thresholds.PARAMETERS["space"]["critical"], "red"),
@@ -111,7 +109,7 @@ PANELS: list[Panel] = [
         title="Databases in trouble (good: empty)",
         description="Databases that cannot be used, or only in part; whose log is full or keeps tasks waiting; whose "
         "last dump failed.",
-        queries=rows(f"max by (instance, database, problem) ({' or '.join(TROUBLES)})"),
+        rows=f"max by (instance, database, problem) ({' or '.join(TROUBLES)})",
         columns=labels(instance="Server", database="Database", problem="Problem"),
         empty="All databases can be used, no log is full, no dump failed",
         width=0,
@@ -120,22 +118,17 @@ PANELS: list[Panel] = [
     Table(
         title="Licences",
         description="Licences in use, with their state, and when they and their grace periods end.",
-        queries=[
-            rows("max by (instance, licence, edition, status) (ase_licence_info{$selector})"),
-            *(
-                rows(f"max by (instance, licence, edition) ({metric})")
-                for metric in (
-                    "ase_licence_quantity{$selector}",
-                    "ase_licence_expiry_timestamp_seconds{$selector} * 1000",
-                    "ase_licence_grace_timestamp_seconds{$selector} * 1000",
-                )
-            ),
-        ],
+        rows="max by (instance, licence, edition, status) (ase_licence_info{$selector})",
         columns=[
             *labels(instance="Server", licence="Licence", edition="Edition", status="State"),
-            Column(name="Value #B", title="Number"),
-            Column(name="Value #C", title="Ends", unit="dateTimeAsIso"),
-            Column(name="Value #D", title="Grace ends", unit="dateTimeAsIso"),
+            *(
+                Column(title=title, expr=f"max by (instance, licence, edition) ({expr})", unit=unit)
+                for title, expr, unit in (
+                    ("Number", "ase_licence_quantity{$selector}", ""),
+                    ("Ends", "ase_licence_expiry_timestamp_seconds{$selector} * 1000", "dateTimeAsIso"),
+                    ("Grace ends", "ase_licence_grace_timestamp_seconds{$selector} * 1000", "dateTimeAsIso"),
+                )
+            ),
         ],
     ),
     Row("Replication: does it keep up with the log?", across=3),

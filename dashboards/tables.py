@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_uppercase
 from typing import Any
 
 from dashboards.panels import COLUMNS, Thresholds, by_name, defaults_json, named, panel_json, steps
-from dashboards.queries import Json, Queries
+from dashboards.queries import Json, rows
 from dashboards.sources import described, reason
 
 DASH: Json = {"index": 9, "text": "–", "color": "text"}
@@ -21,13 +22,14 @@ MORE_ABOUT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table. name: Grafana's name (a label, or `Value #A`…), shown as `title`.
+    """A column of a table: a label, or the value of a query.
 
     bar: draw a gauge; thresholds: colour the cell; none: value that means no data.
     """
 
-    name: str
     title: str
+    label: str = ""
+    expr: str = ""
     unit: str = ""
     thresholds: Thresholds = ()
     base: str = "green"
@@ -43,14 +45,14 @@ class Column:
         properties: dict[str, Any] = {"noValue": "–"}
         if self.unit:
             properties["unit"] = self.unit
-        elif not self.name.startswith("Value"):
+        elif self.label:
             # Labels may look like numbers: the hash of a statement would be shown as 1.00 Bil.
             properties["unit"] = "string"
         if self.decimals is not None:
             properties["decimals"] = self.decimals
         if self.bar:
             properties |= {"min": 0, "max": self.maximum}
-        properties["mappings"] = [UNKNOWN] if self.name.startswith("Value") else []
+        properties["mappings"] = [] if self.label else [UNKNOWN]
         if self.none:
             properties["mappings"].append({"type": "value", "options": {self.none: DASH}})
         if self.thresholds or self.names:
@@ -67,20 +69,20 @@ class Column:
 
 def labels(**titles: str) -> list[Column]:
     """Columns of labels. titles: by label; a trailing _ keeps a name apart from a word of Python."""
-    return [Column(name=label.rstrip("_"), title=title) for label, title in titles.items()]
+    return [Column(label=label.rstrip("_"), title=title) for label, title in titles.items()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table of instant queries, merged on their common labels; only `columns` are shown.
 
-    sort: titles of the sort columns, descending, or ascending after "-".
+    rows: a query of which only labels are shown. sort: titles of the sort columns, descending, or ascending after "-".
     """
 
     title: str
     description: str
-    queries: Queries
     columns: Sequence[Column]
+    rows: str = ""
     empty: str = ""
     unit: str = "short"
     sort: Sequence[str] = ()
@@ -88,12 +90,19 @@ class Table:
     height: int = 8
 
     def json(self) -> Json:
-        shown = [column.name for column in self.columns]
-        empty = self.empty or reason(self.queries)
+        exprs = [each for each in (self.rows, *(column.expr for column in self.columns)) if each]
+        queries = [rows(each) for each in exprs]
+        # As Grafana names them.
+        names = {
+            each: f"Value #{ascii_uppercase[at]}" if len(exprs) > 1 else "Value"
+            for at, each in enumerate(exprs)
+        }
+        shown = [column.label or names[column.expr] for column in self.columns]
+        empty = self.empty or reason(queries)
         organized = {
             "excludeByName": {},
             "indexByName": {name: index for index, name in enumerate(shown)},
-            "renameByName": {column.name: column.title for column in self.columns},
+            "renameByName": {name: column.title for name, column in zip(shown, self.columns, strict=True)},
         }
         sort = [
             {"displayName": each.removeprefix("-"), "desc": not each.startswith("-")} for each in self.sort
@@ -101,12 +110,12 @@ class Table:
         return panel_json(
             "table",
             self.title,
-            described(self.description, self.queries),
-            self.queries,
+            described(self.description, queries),
+            queries,
             {
                 "defaults": defaults_json(self.unit, None, None, empty, steps((), "text"), "thresholds")
                 | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False, "inspect": False}},
-                "overrides": [column.override(self._link(column.name)) for column in self.columns],
+                "overrides": [column.override(self._link(column.label)) for column in self.columns],
             },
             {"frameIndex": 0, "showHeader": True, "sortBy": sort},
         ) | {
@@ -119,7 +128,7 @@ class Table:
 
     def _link(self, label: str) -> str:
         """Return the address of the dashboard that shows more of a label, for the row's server or machine; or ""."""
-        of_row = next((column.title for column in self.columns if column.name == "instance"), "")
+        of_row = next((column.title for column in self.columns if column.label == "instance"), "")
         if of_row == "Machine":
             uid = "ase-hugepages" if label == "instance" else ""
             chosen = "${host_job:queryparam}&var-host=${__data.fields.Machine}"

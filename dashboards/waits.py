@@ -3,7 +3,7 @@
 from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, TimeSeries
-from dashboards.queries import Query, now, per, rows
+from dashboards.queries import DIAGNOSED, Query, figure, now, per
 from dashboards.tables import Column, Table, labels
 
 PARAMETERS = thresholds.PARAMETERS
@@ -111,12 +111,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Share of locks in use (good: < 80 %)",
         description="Locks held as a share of `number of locks`. At 100 %, statements fail with error 1204.",
-        unit="percentunit",
-        queries=Query(
-            "sum by (instance) (ase_locks{$selector})"
-            ' / sum by (instance) (ase_config_value{$selector,name="number of locks"})',
-            "{{instance}}",
-        ),
+        queries=figure(DIAGNOSED["locks_used"]),
         thresholds=[(PARAMETERS["locks"]["used"], "orange")],
         maximum=1,
     ),
@@ -124,9 +119,7 @@ PANELS: list[Panel] = [
         title="Oldest transaction by database (good: short)",
         description="Age of the oldest open transaction of each database, which prevents truncation of its "
         "log.",
-        queries=Query(
-            "topk(10, ase_database_oldest_transaction_seconds{$selector})", "{{instance}} {{database}}"
-        ),
+        queries=figure(DIAGNOSED["oldest_transaction"], "{{instance}} {{database}}", "topk(10"),
         thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
         empty="No open transaction",
     ),
@@ -135,13 +128,7 @@ PANELS: list[Panel] = [
         title="Log semaphore: waits (good: under 50 %)",
         description="Share of log semaphore requests that had to wait, by database. What to do: larger user "
         "log caches, faster log devices, a log cache.",
-        unit="percentunit",
-        queries=per(
-            "ase_database_log_waits_total",
-            "ase_database_log_requests_total",
-            "{{instance}} {{database}}",
-            top=10,
-        ),
+        queries=figure(DIAGNOSED["log_semaphore"], "{{instance}} {{database}}", "topk(10"),
         thresholds=[(PARAMETERS["log"]["semaphore_waits"], "orange")],
         maximum=1,
     ),
@@ -159,13 +146,14 @@ PANELS: list[Panel] = [
         title="Procedures by elapsed time in the last hour",
         description="Cached procedures whose executions took most time. The exporter's page /sessions shows "
         "what one execution reads, and whether that has grown.",
-        queries=rows(
-            "topk(20, sum by (instance, procedure, database)"
-            " (increase(ase_procedure_seconds_total{$selector}[1h])))"
-        ),
         columns=[
             *labels(instance="Server", database="Database", procedure="Procedure"),
-            Column(name="Value", title="Elapsed", unit="s"),
+            Column(
+                title="Elapsed",
+                expr="topk(20, sum by (instance, procedure, database)"
+                " (increase(ase_procedure_seconds_total{$selector}[1h])))",
+                unit="s",
+            ),
         ],
         sort=["Elapsed"],
         width=12,
@@ -173,13 +161,13 @@ PANELS: list[Panel] = [
     Table(
         title="Cached statements by logical reads in the last hour",
         description="Statements of the cache by their number, without text.",
-        queries=rows(
-            "topk(20, sum by (instance, statement, database)"
-            " (increase(ase_statement_logical_reads_total{$selector}[1h])))"
-        ),
         columns=[
             *labels(instance="Server", database="Database", statement="Statement"),
-            Column(name="Value", title="Logical reads"),
+            Column(
+                title="Logical reads",
+                expr="topk(20, sum by (instance, statement, database)"
+                " (increase(ase_statement_logical_reads_total{$selector}[1h])))",
+            ),
         ],
         sort=["Logical reads"],
         width=12,

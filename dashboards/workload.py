@@ -3,7 +3,7 @@
 from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries
-from dashboards.queries import Query, per, rate
+from dashboards.queries import DIAGNOSED, Query, figure, rate
 
 PANELS: list[Panel] = [
     Row("Statements and access paths", across=3),
@@ -29,7 +29,7 @@ PANELS: list[Panel] = [
         title="Logical reads per transaction (good: steady)",
         description="Buffers read from the caches for each committed transaction: the effort per unit of "
         "work. A rise: a plan changed.",
-        queries=per("ase_logical_reads_total", "ase_transactions_total"),
+        queries=figure(DIAGNOSED["reads_per_transaction"]),
     ),
     TimeSeries(
         title="Checkpoints, backups, memory dumps running",
@@ -46,11 +46,7 @@ PANELS: list[Panel] = [
         title="Requests loaded from disk (good: near 0)",
         description="Share of procedure requests that loaded and compiled the procedure. Over 20 % at many "
         "loads: raise `procedure cache size`.",
-        unit="percentunit",
-        queries=Query(
-            f"{rate('ase_procedure_cache_loads_total')} / ({rate('ase_procedure_cache_requests_total')} > 0)",
-            "{{instance}}",
-        ),
+        queries=figure(DIAGNOSED["procedure_loads"]),
         thresholds=[(thresholds.PARAMETERS["cache"]["procedure_loads"], "orange")],
         maximum=1,
     ),

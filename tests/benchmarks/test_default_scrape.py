@@ -26,6 +26,7 @@ MAX_MEMORY = 80 * 2**20
 OURS = "ase-exporter"
 DATABASES = (10, 300, 1_000)
 # The first two words of a name say what a series is about; what the exporter reads for it.
+JUDGED = b'ase_diagnosis_finding{finding="spinning"'
 GROUP = re.compile(rb"(?m)^(ase_[a-z]+)")
 READ = tuple(f"ase_exporter_{name}".encode() for name in ("rows_", "received_", "scrapes_", "series_cut"))
 
@@ -35,6 +36,8 @@ def test_a_server_of_128_engines_beside_node_exporter(tmp_path: Path) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(simulator(SCENARIO, "--speed=60"))
         first = stack.enter_context(ours(tmp_path, OURS, server))
+        # Until there is growth to judge, scrapes have less of a diagnosis and cost less than all that follow.
+        eventually("contention is judged", lambda: JUDGED in first.answer(), START)
         running = [first, stack.enter_context(node_exporter())]
         costs = in_turn(running, ROUNDS)
         memory = {peer.name: peer.memory() for peer in running}

@@ -15,7 +15,7 @@ from tests.exporter.simulated import reading
 from tests.exporter.top.watching import one_step
 
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.promql import window_of
+from ase_exporter.diagnosis.promql import window_of
 from ase_exporter.readings.samples import LabelValues, MetricSeries, Reading, Sample
 from ase_exporter.report.history import AVERAGES
 from ase_exporter.top.figures import Figures, Row

@@ -1,4 +1,4 @@
-"""The command line run in this process, a scripted server for one connection, and a stand-in for Grafana."""
+"""The command line run in this process, and a scripted server for one connection."""
 
 import os
 import socket
@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from tests.exporter.changes.grafana_standin import GrafanaStandIn
 from tests.exporter.commands.command_line import Ended, Run
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ScriptedBackend
@@ -71,20 +70,6 @@ def closed_port() -> Iterator[int]:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def shared_grafana() -> Iterator[GrafanaStandIn]:
-    with GrafanaStandIn() as stand_in:
-        yield stand_in
-
-
-@pytest.fixture
-def grafana(shared_grafana: GrafanaStandIn) -> GrafanaStandIn:
-    """A stand-in for Grafana, which is well and has no annotations."""
-    shared_grafana.annotations.clear()
-    shared_grafana.fails = False
-    return shared_grafana
 
 
 @pytest.fixture

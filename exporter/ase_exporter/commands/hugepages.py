@@ -1,4 +1,4 @@
-"""`ase-exporter hugepages`: required huge pages, their settings, and a check of this host."""
+"""`ase-exporter hugepages`: required huge pages, and what to set on this host."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from ase_exporter.host.ase_memory import query_memory
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector
 from ase_exporter.host.sizing import DEFAULT_PAGE, parse_page_size, requirement
-from ase_exporter.host.verdict import ServerState, read_host
+from ase_exporter.host.state import ServerState, read_host
 from ase_exporter.host.view import hugepages_view
 from ase_exporter.views.terminal import print_view
 

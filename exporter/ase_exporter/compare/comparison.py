@@ -16,9 +16,9 @@ from ase_exporter.changes.change import Change
 from ase_exporter.compare.coverage import Coverage, read_covered
 from ase_exporter.compare.measures import LOAD, Measure, measures
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.promql import window_of
 from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, WindowDifference, compare
 from ase_exporter.compare.windows import Span, window_warnings
+from ase_exporter.diagnosis.promql import window_of
 from ase_exporter.errors import NoDataError, UserError
 
 # Range of a sample in scrape intervals: wherever it falls, it must contain the two scrapes that rate() needs.

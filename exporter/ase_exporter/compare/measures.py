@@ -8,10 +8,10 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from ase_exporter.compare.promql import grouped, rows_query
 from ase_exporter.compare.statistics import Good
 from ase_exporter.config import yaml_files
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, catalogue
+from ase_exporter.diagnosis.promql import Read, grouped, rows_query
 from ase_exporter.views.figures import shown
 
 # The measure of the server's load, by which samples at equal load are chosen.
@@ -31,15 +31,15 @@ class Measure(MeasureDefinition):
     plus: Sequence[Selection] = ()
     of_server: bool = False
 
-    def promql(self, selector: str, window: str) -> str:
-        """The query for a server over a window, as `promql.window_of` writes it."""
+    def promql(self, selector: str, read: Read) -> str:
+        """The query for a server."""
         if self.figure:
-            return rows_query(catalogue().measures[self.figure], selector, window)
-        return rows_query(self, selector, window, plus=self.plus, of_server=self.of_server)
+            return rows_query(catalogue().measures[self.figure], selector, read)
+        return rows_query(self, selector, read, plus=self.plus, of_server=self.of_server)
 
-    def ranking(self, selector: str, window: str) -> str:
+    def ranking(self, selector: str, read: Read) -> str:
         """The query by whose values `top` rows are chosen; '' if all rows are kept."""
-        return grouped(self.rank, self.by, selector, window) if self.rank else ""
+        return grouped(self.rank, self.by, selector, read) if self.rank else ""
 
     def show(self, value: float | None, sign: str = "") -> str:
         """A value as reports print it. sign: "+" for a difference."""

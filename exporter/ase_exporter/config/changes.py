@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 
 from ase_exporter.config.fields import Seconds, Strict, Validator
 from ase_exporter.errors import UserError
@@ -30,17 +30,12 @@ def _certificates(file: Path) -> Path:
 class GrafanaConfig(Strict):
     """Annotations in Grafana.
 
-    url: Grafana's address. token_file: a file with an API token, read at each request, so that it may be rotated.
-    tags: added to every annotation. timeout: of one request, in seconds. max_backoff: maximum seconds between two
-    tries while Grafana is unavailable. ca_file: certificates (PEM) of the authority that signed Grafana's, if the
-    system does not trust it.
+    url: Grafana's address. token_file: a file with an API token, read for each annotation, so that it may be rotated.
+    ca_file: certificates (PEM) of the authority that signed Grafana's, if the system does not trust it.
     """
 
     url: Annotated[str, Validator(http_address)]
     token_file: Path
-    tags: tuple[str, ...] = ()
-    timeout: Annotated[Seconds, Gt(0)] = 10.0
-    max_backoff: Annotated[Seconds, Gt(0)] = 60.0
     ca_file: Annotated[Path, Validator(_certificates)] | None = None
 
     def read_token(self) -> str:

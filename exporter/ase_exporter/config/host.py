@@ -20,12 +20,6 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _known_profile(name: str) -> str:
-    if name not in (known := ("auto", "kernel", *perf_profiles().profiles)):
-        raise ValueError(f"expected one of {', '.join(known)}")
-    return name
-
-
 Pattern = Annotated[str, Validator(_pattern)]
 
 
@@ -82,16 +76,10 @@ DEFAULT_PROCESSES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Perf(Strict):
-    """Settings of `perf stat`, which runs as a child process and counts the whole host.
-
-    profile: the name of a profile, or `auto` to choose by CPU. events: name -> perf expression, added to those of the
-    profile.
-    """
+    """Settings of `perf stat`, which runs as a child process and counts the whole host."""
 
     binary: str = "perf"
     interval: Annotated[Seconds, Ge(0.1)] = 10.0
-    profile: Annotated[str, Validator(_known_profile)] = "auto"
-    events: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -107,8 +107,8 @@ class Target(Strict):
     """One ASE server.
 
     labels: for service discovery (`/targets`); they are not in the metrics. sysmon: scheduled sp_sysmon runs, if any.
-    budget: the share of one engine's time that scrapes may take; by default that of `scrape`. close_idle_after: seconds
-    without a scrape after which the connection is closed; by default it is kept. dumps: before those of all targets.
+    budget: the share of one engine's time that scrapes may take; by default that of `scrape`. dumps: come before those
+    of all targets.
     """
 
     name: Annotated[str, Validator(_target_name)]
@@ -121,7 +121,6 @@ class Target(Strict):
     encrypt_password: bool = False
     sysmon: SysmonSettings | None = None
     budget: Share | None = None
-    close_idle_after: Seconds | None = None
     dumps: tuple[Dumps, ...] = ()
 
     def __post_init__(self) -> None:

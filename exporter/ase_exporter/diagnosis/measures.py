@@ -258,10 +258,9 @@ class Evaluation:
         """Two standard deviations of a share whose counters grow in steps: each is off by up to one at either end."""
         if not definition.step or definition.per is None or not self._readings.in_steps:
             return 0.0
-        rows = len(self._all_rows(definition).fitting(tuple((definition.where or {}).items())))
-        whole = math.fsum(self._grouped(definition.per, ()).values()) * self._readings.window(
-            definition.metric
-        )
+        stepped = definition if definition.metric == definition.per.metric else definition.per
+        rows = len(self._all_rows(stepped).fitting(tuple((stepped.where or {}).items())))
+        whole = math.fsum(self._grouped(definition.per, ()).values()) * self._readings.window(stepped.metric)
         return 2 * definition.step * math.sqrt(rows / 6) / whole if whole else 0.0
 
     def rows_of(self, definition: MeasureDefinition) -> dict[tuple[str, ...], float]:

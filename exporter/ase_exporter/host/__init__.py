@@ -10,6 +10,6 @@ that of any kernel.
     process    collector of database processes; uses process_finder (which processes form a server) and smaps
                (background reader of smaps and numa_maps)
     perf       collector of CPU events, counted by a child process
-    sizing verdict settings ase_memory
-               for the command `hugepages`: huge pages required, the comparison with the host, and what to set
+    sizing state settings ase_memory
+               for the command `hugepages`: huge pages required, what the host has, and what to set
 """

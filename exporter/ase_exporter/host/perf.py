@@ -41,8 +41,8 @@ _HINTS = {
     "no_permission": "give CAP_PERFMON (CAP_SYS_ADMIN before 5.8); in a container, lift seccomp's ban too",
     "paranoid": "sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON (CAP_SYS_ADMIN before 5.8)",
     "not_supported": "this CPU, or the virtual machine around it, does not count the event",
-    "not_counted": "the event got no counter in the last interval; count fewer events",
-    "not_printed": "perf prints no line of that name; give the event a name: cpu/event=0x1,name=mine/",
+    "not_counted": "the event got no counter in the last interval",
+    "not_printed": "perf prints no line of that name",
     "unknown_event": "perf does not know the event on this kernel and CPU; see perf list",
     "no_events": "no event is left to count",
     "silent": "perf gave no interval in time and was ended",
@@ -155,8 +155,7 @@ class PerfCollector:
     def __init__(self, config: Perf, procfs: str, sysfs: str) -> None:
         self._paranoid_file = f"{procfs}/sys/kernel/perf_event_paranoid"
         self._config = config
-        self._profile, self._expressions = choose_profile(config.profile, config.events, procfs, sysfs)
-        self._printed = {_printed(expression): name for name, expression in self._expressions.items()}
+        self._profile, self._expressions = choose_profile(procfs, sysfs)
         self.tallies = {name: EventTally() for name in self._expressions}
         self.counted_seconds = 0.0
         self.starts = 0
@@ -285,7 +284,7 @@ class PerfCollector:
 
     def _add(self, count: EventCount, previous: float) -> None:
         """Add an event's count. previous: the time of the line before, which is the same within an interval."""
-        name = next((self._printed[each] for each in _names(count.event) if each in self._printed), None)
+        name = next((each for each in _names(count.event) if each in self.tallies), None)
         with self.changed:
             if count.time != previous:
                 self.counted_seconds += count.time - previous
@@ -312,32 +311,29 @@ class PerfCollector:
         expression, why = rejected_event(messages) or ("", None)
         # perf replaces the start and the end of long ones by dots.
         part = expression.strip(".")
-        own = [self._printed[each] for each in _names(expression) if each in self._printed][:1] or [
+        own = [each for each in _names(expression) if each in self._expressions][:1] or [
             name for name, text in self._expressions.items() if part and part in text
         ]
-        if len(own) != 1 or (name := own[0]) not in self._expressions:
+        if len(own) != 1:
             return False
-        del self._expressions[name]
+        del self._expressions[own[0]]
         with self.changed:
-            self.tallies[name].problem = why
+            self.tallies[own[0]].problem = why
         return True
 
 
-def choose_profile(
-    name: str, added: Mapping[str, str], procfs: str, sysfs: str
-) -> tuple[str, dict[str, str]]:
-    """The profile (`auto`: by CPU; `kernel`: generic events), and perf's expressions of its and the added events."""
+def choose_profile(procfs: str, sysfs: str) -> tuple[str, dict[str, str]]:
+    """The profile of the CPU (`kernel`: generic events, of others), and perf's expressions of its events."""
     known = perf_profiles()
-    if name == "auto":
-        cpu = parse_cpu(read_kernel_text(f"{procfs}/cpuinfo") or "")
-        matching = (n for n, p in known.profiles.items() for m in p.models if cpu == (p.vendor, p.family, m))
-        name = next(matching, "kernel")
+    cpu = parse_cpu(read_kernel_text(f"{procfs}/cpuinfo") or "")
+    matching = (n for n, p in known.profiles.items() for m in p.models if cpu == (p.vendor, p.family, m))
+    name = next(matching, "kernel")
     if name == "kernel":
         offered = set(list_names(f"{sysfs}/bus/event_source/devices/cpu/events"))
         raw: Mapping[str, str] = {event: f"cpu/{event}/" for event in known.kernel if event in offered}
     else:
         raw = known.profiles[name].events
-    expressions = {**known.common, **raw, **added}
+    expressions = {**known.common, **raw}
     return name, {event: _named(event, text) for event, text in expressions.items()}
 
 
@@ -352,13 +348,11 @@ def parse_cpu(cpuinfo: str) -> tuple[str, int, int] | None:
 def _named(event: str, expression: str) -> str:
     """Add `name=` to a PMU event: without it perf prints the expression, whose commas split the line."""
     match = _PMU_EVENT.fullmatch(expression)
-    if match is None or "name=" in match[2]:
-        return expression
-    return f"{match[1]}/{match[2]},name={event}/{match[3]}"
+    return f"{match[1]}/{match[2]},name={event}/{match[3]}" if match else expression
 
 
 def _printed(expression: str) -> str:
-    """Return the name that perf prints for an event: its `name=` if it has one."""
+    """The name of an event: its `name=` if it has one."""
     named = re.search(r"(?:^|[/,])name=([^,/]*)", expression)
     return (named[1] if named else expression).strip("'\"")
 

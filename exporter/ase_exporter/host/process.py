@@ -14,7 +14,7 @@ from ase_exporter.host.files import NotOfferedError, parse_sizes, read_kernel_te
 from ase_exporter.host.process_finder import ServerKey, ServerProcesses, find_servers
 from ase_exporter.host.process_totals import TICK, ProcessTotals
 from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
-from ase_exporter.host.verdict import ServerState
+from ase_exporter.host.state import ServerState
 from ase_exporter.metrics.declared import Rows
 from ase_exporter.metrics.families import Family
 
@@ -68,13 +68,7 @@ class ProcessCollector:
         }
         snapshots = self._reader.latest(largest) if self._reader else {}
         self.servers = tuple(
-            ServerState(
-                key,
-                memlock=limit[0] if (limit := limits[key]) else None,
-                touched=statuses[key][pid].get("HugetlbPages", 0),
-                mapped=snapshots[key].mapped if key in snapshots else None,
-            )
-            for key, pid in largest.items()
+            ServerState(key, snapshots[key].mapped if key in snapshots else None) for key in largest
         )
         if self._reader:
             yield from _smaps_families(snapshots, self._reader)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ase_exporter.host.sizing import Requirement
-from ase_exporter.host.verdict import UNITS, HostState, relevant, used_by_others
+from ase_exporter.host.state import UNITS, HostState, relevant, used_by_others
 
 _GIB = UNITS["G"]
 # What is left of the memory for everything else is said where it is less than this share.

@@ -1,14 +1,13 @@
-"""What the command `hugepages` found: pages required, what to set, and the state of this host."""
+"""What the command `hugepages` found: pages required, and what to set on this host."""
 
 from collections.abc import Iterator
 
 from ase_exporter.host.settings import what_to_set
 from ase_exporter.host.sizing import Requirement
-from ase_exporter.host.verdict import HostState, assess, relevant
-from ase_exporter.views.view import Code, Heading, Line, Part, Section, Style, Table, View
+from ase_exporter.host.state import HostState
+from ase_exporter.views.view import Code, Heading, Line, Part, Section, Table, View
 
 _GIB = 1024**3
-_STYLES: dict[str, Style] = {"+": "better", "~": "changed", "!": "worse"}
 
 
 def hugepages_view(need: Requirement, host: HostState) -> View:
@@ -20,16 +19,11 @@ def hugepages_view(need: Requirement, host: HostState) -> View:
         ("pages", f"{need.pages:,} of {need.size}", parts),
         ("memlock", f"{need.memlock_kib:,} KiB", limit),
     ]
-    state = [Line(f"  {check.mark} {check.text}", _STYLES[check.mark]) for check in assess(need, host)]
-    if not relevant(need, host):
-        unknown = "  ? no such server is running here: its huge-page use and memlock are unknown"
-        state.append(Line(unknown, "soft"))
     return View(
         "Huge pages",
         [
             Section("Huge pages", [Table([Heading("")] * 3, rows)]),
             Section("To set", [*_settings(need, host)]),
-            Section("This host", state),
         ],
     )
 

@@ -7,7 +7,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ase_exporter.changes.change import Change
@@ -23,7 +22,6 @@ from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.sources import Sources, certainty
 from ase_exporter.report.past_diagnosis import PastDiagnosis, PastFinding, read_diagnosis
-from ase_exporter.sessions.session import Session
 from ase_exporter.views.figures import iso
 from ase_exporter.views.view import Foreign, Quoting
 
@@ -169,73 +167,25 @@ def _diagnosis_now(sources: Sources, exporter: str, server: str) -> Answer:
     return {
         "server": server,
         "window": None,
-        **_foreign(found),
+        **_foreign(found, Quoting, about=Foreign),
         "changes": [*map(_change, recent[-MAX_CAUSES:])],
         "alerts_fired": None,
         "certainty": {"notes": []},
     }
 
 
-def _named(*same: str, **others: str) -> Mapping[str, str]:
-    """The fields of a row in answers -> those of the exporter, which have the same name or another."""
-    return dict(zip(same, same, strict=True)) | others
-
-
-_SESSION = _named(
-    *("spid", "doing", "blocked_by", "login", "program", "database", "statement", "object", "lock", "text"),
-    in_state_seconds="seconds",
-    transaction_seconds="open_seconds",
-    wait_event="event",
-    cpu_seconds="cpu",
-    logical_reads="reads",
-)
-_STATEMENT = _named(
-    *("name", "database", "uses", "reads_each"),
-    window_seconds="window",
-    cpu_seconds="cpu",
-    elapsed_seconds="elapsed",
-    logical_reads="reads",
-    changed="change",
-)
-_WAIT = _named("event", "doing", "waits", waited_seconds="seconds", recent_seconds="recent")
-# A blocker that was not listed.
-_UNLISTED = asdict(Session(0, 0)) | {"statement": ""}
-
-
 def sessions(sources: Sources, arguments: inputs.Sessions) -> Answer:
     """Who is at work now, the longest in their state first; who blocks whom; which statements cost most since the
-    last reading, and which changed; what one session (spid) waited for. Costs and waits are differences between
-    calls: ask twice, ten seconds apart. Texts need sessions.statement_text and a login in the exporter's URL."""
+    last reading, and which changed; what one session (spid) waited for. In the words of /sessions: cpu, elapsed,
+    waited, recent and window are seconds, since is a Unix time. Costs and waits are differences between calls: ask
+    twice, ten seconds apart. Texts need sessions.statement_text and a login in the exporter's URL."""
     found = _snapshot(sources, arguments)
-    known = {each["spid"]: each for each in found["sessions"]}
-    waited: Mapping[str, Any] = next((each for each in found["waits"] if each["spid"] == arguments.spid), {})
-    lists = {
-        "sessions": [_session(each) for each in known.values() if arguments.doing in ("", each["doing"])],
-        "blocking": [
-            {
-                "depth": each["depth"],
-                "blocks": each["blocks"],
-                "session": _session(known.get(each["spid"], each)),
-            }
-            for each in found["blocking"]
-        ],
-        "statements": [
-            _fields(each, _STATEMENT) | {"changed_at": iso(each["since"]) if each["since"] else None}
-            for each in found["statements"]
-        ],
-        "waits": [_fields(each, _WAIT) for each in waited.get("events", ())],
-    }
-    notes = [f"{name} not read: {why}" for name, why in found["missing"].items()]
-    notes += ["there are more sessions than were listed"] if found["more_than_listed"] else []
+    lists = {name: rows for name, rows in found.items() if isinstance(rows, list)}
+    shown = {name: rows[: arguments.limit] for name, rows in lists.items()}
     return {
         "server": arguments.server,
-        "at": Foreign(found["time"]),
-        "active": found["active"],
-        **{name: rows[: arguments.limit] for name, rows in lists.items()},
-        # Since the last reading of that session; null: this is the first, ask again.
-        "waits_window_seconds": waited.get("window"),
+        **_foreign(found | shown, Foreign, text=Quoting),
         "left_out": {name: max(0, len(rows) - arguments.limit) for name, rows in lists.items()},
-        "notes": [*map(Foreign, notes)],
     }
 
 
@@ -300,7 +250,7 @@ def advise(sources: Sources, arguments: inputs.OneServer) -> Answer:
     found = ask_exporter(sources.exporter, "/advice", {"target": arguments.server})
     if not isinstance(found, dict):
         raise UserError("server: the exporter has not read it, or it does not answer: ask diagnose")
-    return {"server": arguments.server, **_foreign(found)}
+    return {"server": arguments.server, **_foreign(found, Quoting, about=Foreign)}
 
 
 def _window(span: Span, said: Callable[[str], str] = str) -> Answer:
@@ -349,30 +299,17 @@ def _snapshot(sources: Sources, arguments: inputs.Sessions) -> dict[str, Any]:
     return found
 
 
-def _foreign(answer: Mapping[str, Any]) -> Answer:
-    """What another program answered: all its texts are text of others, of which only `about` are names alone."""
+def _foreign(answer: Mapping[str, Any], usual: type[Foreign], **kinds: type[Foreign]) -> Answer:
+    """What another program answered: all its texts are text of others. kinds: of which kind, by field."""
 
     def marked(key: str, value: Any) -> Any:
         match value:
             case str():
-                return Foreign(value) if key == "about" else Quoting(value)
+                return kinds.get(key, usual)(value)
             case list():
                 return [marked(key, each) for each in value]
             case dict():
-                return _foreign(value)
+                return _foreign(value, usual, **kinds)
         return value
 
     return {key: marked(key, value) for key, value in answer.items()}
-
-
-def _session(row: Mapping[str, Any]) -> Answer:
-    """doing: cpu, idle, or the part of the time account that it waits for. text: without literals."""
-    found = _fields(_UNLISTED | dict(row), _SESSION)
-    text = {"text": Quoting(found["text"]) if found["text"] else None}
-    return found | {"blocked_by": found["blocked_by"] or None} | text
-
-
-def _fields(row: Mapping[str, Any], names: Mapping[str, str]) -> Answer:
-    """The fields of a row of another program under our names; its texts are text of others."""
-    found = {ours: row[theirs] for ours, theirs in names.items()}
-    return {name: Foreign(value) if isinstance(value, str) else value for name, value in found.items()}

@@ -1,6 +1,6 @@
 """The arguments of the tools. They are strict: other types, unknown names and long texts are errors."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -87,7 +87,5 @@ class Sessions(OneServer):
     """How many rows of each list."""
     spid: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
     """Also what this session waited for."""
-    doing: Literal["", "cpu", "run_queue", "lock", "log", "disk", "network", "space", "other", "idle"] = ""
-    """Only sessions that do this, or wait for it. Default: all."""
     text: bool = False
     """With the text of statements, without literals, if allowed."""

@@ -52,22 +52,19 @@ class TargetThread:
     """A target's thread, which is started with the first scrape.
 
     judge: called with each scrape that has ended, to set its diagnosis.
-    idle_timeout: seconds without a scrape after which it logs out; None for never. before: the thread of the target
-    under an older configuration, which ends first, so that the server never sees two connections. on_end: called in the
-    event loop with each scrape that has ended, also after its caller was answered.
+    before: the thread of the target under an older configuration, which ends first, so that the server never sees two
+    connections. on_end: called in the event loop with each scrape that has ended, also after its caller was answered.
     """
 
     def __init__(
         self,
         scraper: TargetScraper,
         judge: Callable[[ScrapeResult], None],
-        idle_timeout: float | None,
         on_end: Callable[[ScrapeResult], None],
         before: "TargetThread | None" = None,
     ) -> None:
         self._scraper = scraper
         self._judge = judge
-        self._idle_timeout = idle_timeout
         self._on_end = on_end
         self._before = before
         self._scrapes: queue.SimpleQueue[RunningScrape | None] = queue.SimpleQueue()
@@ -106,14 +103,7 @@ class TargetThread:
             self._before = None
         call_record.enter_thread(self._scraper.name)
         self._guard(self._scraper.restore_totals)
-        while True:
-            try:
-                scrape = self._scrapes.get(timeout=self._idle_timeout if self._scraper.connected else None)
-            except queue.Empty:
-                self._guard(self._scraper.close)
-                continue
-            if scrape is None:
-                break
+        while scrape := self._scrapes.get():
             body = self._scrape(scrape)
             # The loop is closed once the exporter ends.
             with contextlib.suppress(RuntimeError):

@@ -171,9 +171,7 @@ class Targets:
             self._note(target, result)
 
         judge = self._judge(target)
-        thread = TargetThread(
-            scraper, judge, target.close_idle_after, on_end, before.thread if before else None
-        )
+        thread = TargetThread(scraper, judge, on_end, before.thread if before else None)
         return _Target(settings, thread, sysmon, before.state if before else TargetState())
 
     def _start_sysmon(self, settings: TargetSettings) -> SysmonRunner | None:

@@ -22,13 +22,14 @@ log = logging.getLogger(__name__)
 
 # Seconds without a heartbeat in which the child could run, after which it is killed: it is stopped, or its event loop
 # hangs. For the first one it has longer.
-HUNG_AFTER, START_TIMEOUT = 10.0, 60.0
+HUNG_AFTER, START_TIMEOUT = 5.0, 30.0
 # Seconds between two looks at the heartbeat.
 TICK = 1.0
 # Seconds for the child to end after SIGTERM.
 STOP_TIMEOUT = 10.0
-# Seconds before the next child is started: doubled with each one that died within YOUNG seconds.
-PAUSE, MAX_PAUSE, YOUNG = 0.1, 10.0, 60.0
+# Seconds before the next child is started: doubled with each one that died within YOUNG seconds. A driver that crashes
+# every minute must cost the requests that wait no more than the start, and a scrape has ten seconds.
+PAUSE, MAX_PAUSE, YOUNG = 0.1, 5.0, 30.0
 # Bytes of the memory of the login ledger.
 LOGINS_SIZE = 1 << 20
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

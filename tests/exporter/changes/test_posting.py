@@ -4,15 +4,18 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
-from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
-from tests.programs import SOON
+from tests.exporter.compare.test_prometheus import server
+from tests.planted import GRAFANA as TOKEN
+from tests.programs import eventually_here
 
 from ase_exporter.changes import grafana as grafana_module
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
@@ -26,49 +29,49 @@ pytestmark = pytest.mark.anyio
 TEMPORARY = {401, 403, 408, 425, 429, *range(500, 600)}
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grafana_module, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(grafana_module, "MAX_PAUSE", 0.01)
+
+
 @pytest.fixture
-def settings(grafana: GrafanaStandIn, tmp_path: Path) -> GrafanaConfig:
+def settings(tmp_path: Path) -> GrafanaConfig:
     (tmp_path / "token").write_text(TOKEN)
-    return GrafanaConfig(
-        url=grafana.url,
-        token_file=tmp_path / "token",
-        timeout=60,
-        max_backoff=0.01,
-        tags=("production",),
-    )
+    return GrafanaConfig(url="http://grafana", token_file=tmp_path / "token")
 
 
 def annotation(text: str = "ALTER") -> Change:
     return Change(new_id(), "PROD", ANNOTATION, text, "", "", time.time(), source="user")
 
 
-class Answers:
-    """Answers as Grafana does, or as `odd` does if it has an answer. arrived: the texts that were posted."""
+class Grafana:
+    """Answers as Grafana does, or as `odd` does if it has an answer. posted: the annotations that it has."""
 
     def __init__(self, odd: Callable[[httpx2.Request], httpx2.Response | None] = lambda _: None) -> None:
-        self.arrived: list[str] = []
-        self._odd = odd
+        self.posted: list[dict[str, Any]] = []
+        self.odd = odd
+
+    @property
+    def texts(self) -> list[str]:
+        return [each["text"] for each in self.posted]
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        if answer := self._odd(request):
+        assert request.url.path == "/api/annotations"
+        assert request.headers["Authorization"] == f"Bearer {TOKEN}"
+        if answer := self.odd(request):
             return answer
         if request.method == "GET":
-            return httpx2.Response(200, content=b"[]")
-        self.arrived.append(str(json.loads(request.content)["text"]))
-        return httpx2.Response(200, content=b'{"id": 5}')
-
-
-async def eventually(condition: Callable[[], object]) -> None:
-    """Wait for what takes a few milliseconds; there are hundreds of such waits."""
-    async with asyncio.timeout(SOON):
-        while not condition():
-            await asyncio.sleep(0.001)
+            wanted = request.url.params["tags"]
+            return httpx2.Response(200, json=[each for each in self.posted if wanted in each["tags"]])
+        self.posted.append(json.loads(request.content))
+        return httpx2.Response(200, json={"id": 5})
 
 
 @asynccontextmanager
-async def posting(settings: GrafanaConfig, respond: Answers | None = None) -> AsyncIterator[Poster]:
-    """A poster at work; respond: in place of a Grafana."""
-    poster = Poster(settings, httpx2.MockTransport(respond) if respond else None)
+async def posting(settings: GrafanaConfig, grafana: Grafana | None = None) -> AsyncIterator[Poster]:
+    """A poster at work; without a Grafana, on the network."""
+    poster = Poster(settings, httpx2.MockTransport(grafana) if grafana else None)
     running = asyncio.create_task(poster.run())
     yield poster
     assert not running.done()
@@ -76,12 +79,8 @@ async def posting(settings: GrafanaConfig, respond: Answers | None = None) -> As
     await asyncio.wait([running])
 
 
-@asynccontextmanager
-async def started(settings: GrafanaConfig, directory: Path) -> AsyncIterator[Journal]:
-    journal = Journal(ChangesConfig(grafana=settings), directory)
-    await journal.start()
-    yield journal
-    await journal.stop()
+async def all_posted(poster: Poster) -> None:
+    await eventually_here("all posts", lambda: not poster.queued)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -107,18 +106,20 @@ async def post_while_one_gets(
 
     def odd(request: httpx2.Request) -> httpx2.Response | None:
         about_bad = bad.id in str(request.url) or bad.id.encode() in request.content
-        if about_bad and request.method == method and "later" not in answers.arrived:
+        if about_bad and request.method == method and "later" not in grafana.texts:
             return httpx2.Response(status, content=b"not this one")
         return None
 
-    answers = Answers(odd)
-    async with posting(settings, answers) as poster:
+    grafana = Grafana(odd)
+    async with posting(settings, grafana) as poster:
         poster.add(bad)
         poster.add(good)
-        await eventually(lambda: "good" in answers.arrived and poster.failures + poster.lost)
+        await eventually_here(
+            "both tried", lambda: "good" in grafana.texts and poster.failures + poster.lost > 0
+        )
         poster.add(later)
-        await eventually(lambda: not poster.queued)
-    return poster.failures, poster.lost, answers.arrived
+        await all_posted(poster)
+    return poster.failures, poster.lost, grafana.texts
 
 
 async def test_while_grafana_is_down_there_is_one_request_for_each_pause_and_then_all_arrive(
@@ -133,7 +134,7 @@ async def test_while_grafana_is_down_there_is_one_request_for_each_pause_and_the
         if down:
             raise httpx2.ConnectError("refused")
 
-    answers = Answers(odd)
+    grafana = Grafana(odd)
     sleep = asyncio.sleep
 
     async def noted(seconds: float) -> None:
@@ -143,64 +144,78 @@ async def test_while_grafana_is_down_there_is_one_request_for_each_pause_and_the
         down = len(pauses) < 12
         await sleep(0)
 
+    monkeypatch.setattr(grafana_module, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(grafana_module, "MAX_PAUSE", 60.0)
     monkeypatch.setattr(asyncio, "sleep", noted)
     monkeypatch.setattr(random, "uniform", lambda low, high: high)
-    async with posting(replace(settings, max_backoff=60.0), answers) as poster:
+    async with posting(settings, grafana) as poster:
         for number in range(50):
             poster.add(annotation(str(number)))
         async with asyncio.timeout(60):
             while poster.queued:
                 await sleep(0.001)
     assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
-    assert sorted(answers.arrived, key=int) == [str(number) for number in range(50)]
+    assert sorted(grafana.texts, key=int) == [str(number) for number in range(50)]
 
 
 async def test_a_queue_is_bounded_and_gives_up_the_oldest(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+    settings: GrafanaConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grafana_module, "QUEUE_LIMIT", 3)
-    async with posting(settings) as poster:
+    grafana = Grafana()
+    async with posting(settings, grafana) as poster:
         for number in range(5):
             poster.add(annotation(str(number)))
         assert (poster.queued, poster.lost) == (3, 2)
-        await eventually(lambda: not poster.queued)
-    assert grafana.texts() == ["2", "3", "4"]
+        await all_posted(poster)
+    assert grafana.texts == ["2", "3", "4"]
 
 
 async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_again_and_nothing_else(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, tmp_path: Path
+    settings: GrafanaConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    region = annotation("region")
-    async with started(settings, tmp_path / "state") as journal:
+    grafana, region = Grafana(), annotation("region")
+    transport = httpx2.MockTransport(grafana)
+    monkeypatch.setattr(grafana_module, "Poster", partial(Poster, transport=transport))
+
+    @asynccontextmanager
+    async def started() -> AsyncIterator[tuple[Journal, Poster]]:
+        journal = Journal(ChangesConfig(grafana=settings), tmp_path / "state")
+        await journal.start()
+        assert journal.poster
+        yield journal, journal.poster
+        await journal.stop()
+
+    async with started() as (journal, poster):
         await journal.annotate(region)
         await journal.annotate(annotation("posted"))
-        await eventually(lambda: journal.poster and not journal.poster.queued)
-        grafana.fails = True
+        await all_posted(poster)
+        grafana.odd = lambda _: httpx2.Response(500)
         await journal.annotate(annotation("waiting"))
         for _ in range(2):
             await journal.finish(region.id, region.at + 60, "exit code 1")
-        await eventually(lambda: journal.poster and journal.poster.failures)
-    grafana.fails = False
-    async with started(settings, tmp_path / "state") as again:
-        await eventually(lambda: again.poster and not again.poster.queued)
-    assert grafana.texts() == ["region", "posted", "region (failed: exit code 1)", "waiting"]
-    beginning, _, ended, _ = grafana.annotations
+        await eventually_here("a failure", lambda: poster.failures > 0)
+    grafana.odd = lambda _: None
+    async with started() as (_, poster):
+        await all_posted(poster)
+    assert grafana.texts == ["region", "posted", "region (failed: exit code 1)", "waiting"]
+    beginning, _, ended, _ = grafana.posted
     assert "timeEnd" not in beginning and ended["timeEnd"] - ended["time"] == 60_000
-    assert {"failed", "production", "target:PROD", "ase-exporter"} < set(ended["tags"])
+    assert {"failed", "target:PROD", "ase-exporter"} < set(ended["tags"])
 
 
 async def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(settings: GrafanaConfig) -> None:
     def odd(request: httpx2.Request) -> httpx2.Response | None:
         if request.method == "GET":
-            return httpx2.Response(200, json=[{"id": 5}] if answers.arrived else [])
-        answers.arrived.append("stored")
+            return None
+        grafana.posted.append(json.loads(request.content))
         return httpx2.Response(500)
 
-    answers = Answers(odd)
-    async with posting(settings, answers) as poster:
+    grafana = Grafana(odd)
+    async with posting(settings, grafana) as poster:
         poster.add(annotation())
-        await eventually(lambda: not poster.queued)
-    assert (poster.failures, answers.arrived) == (1, ["stored"])
+        await all_posted(poster)
+    assert (poster.failures, grafana.texts) == (1, ["ALTER"])
 
 
 UNUSABLE = {
@@ -234,9 +249,9 @@ async def test_an_unusable_answer_is_a_failure_that_is_tried_again(
         bad = request.method == method and asked.count(method) == 1
         return httpx2.Response(200, content=answer) if bad else None
 
-    async with posting(settings, Answers(odd)) as poster:
+    async with posting(settings, Grafana(odd)) as poster:
         poster.add(annotation())
-        await eventually(lambda: not poster.queued)
+        await all_posted(poster)
     assert (poster.failures, asked.count("POST")) == (1, 2 if method == "POST" else 1)
 
 
@@ -250,33 +265,34 @@ async def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
             failed.append(request.method)
             raise KeyError("a bug")
 
-    answers = Answers(odd)
-    async with posting(settings, answers) as poster:
+    grafana = Grafana(odd)
+    async with posting(settings, grafana) as poster:
         for text in ("one", "two"):
             poster.add(annotation(text))
-        await eventually(lambda: not poster.queued)
-    assert answers.arrived == ["two", "one"]
+        await all_posted(poster)
+    assert grafana.texts == ["two", "one"]
     assert poster.failures == 1
     assert "KeyError: 'a bug'" in caplog.text
 
 
 async def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, caplog: pytest.LogCaptureFixture
+    settings: GrafanaConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.token_file.write_text("secret\nlines")
-    async with posting(settings) as poster:
+    grafana = Grafana()
+    async with posting(settings, grafana) as poster:
         poster.add(annotation())
-        await eventually(lambda: poster.failures)
+        await eventually_here("a failure", lambda: poster.failures > 0)
         settings.token_file.write_text(TOKEN)
-        await eventually(lambda: not poster.queued)
+        await all_posted(poster)
     assert "expected one line with a token" in caplog.text
     assert "secret" not in caplog.text
-    assert len(grafana.annotations) == 1
+    assert len(grafana.posted) == 1
 
 
 def test_a_payload_has_milliseconds_and_tags_once_each_and_ends_with_one_of_its_own() -> None:
     change = replace(annotation(), at=1_790_000_000.1234, tags=("ddl", "annotation", "ddl"))
-    body = payload(change, ("ddl",))
+    body = payload(change)
     assert body["time"] == 1_790_000_000_123
     assert body["tags"] == ["ase-exporter", "annotation", "ddl", "target:PROD", f"change:{change.id}"]
     assert payload(replace(change, end=change.at))["tags"][-1] == f"finished:{change.id}"
@@ -290,32 +306,25 @@ def test_markup_of_a_server_is_plain_text_in_an_annotation_and_a_users_own_stays
     assert "<b>patch</b>" in payload(annotation("<b>patch</b>"))["text"]
 
 
-async def endless() -> AsyncIterator[bytes]:
+def endless() -> Iterator[bytes]:
     while True:
         yield b" " * 65536
-        await asyncio.sleep(0)
 
 
-async def trickling() -> AsyncIterator[bytes]:
-    yield b"["
-    await asyncio.Event().wait()
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [(endless, "the answer has over 4,194,304 bytes"), (trickling, "no answer within 0.2 s")],
-)
 async def test_an_answer_without_end_is_a_failure(
-    settings: GrafanaConfig,
-    caplog: pytest.LogCaptureFixture,
-    content: Callable[[], AsyncIterator[bytes]],
-    reason: str,
+    settings: GrafanaConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # The endless answer may take longer than the trickling one.
-    timeout = 0.2 if content is trickling else 60.0
-    async with posting(
-        replace(settings, timeout=timeout), Answers(lambda _: httpx2.Response(200, content=content()))
-    ) as poster:
+    """Of one that comes slowly, test_a_slow_answer_ends_at_the_deadline says the same."""
+    grafana = Grafana(lambda _: httpx2.Response(200, content=endless()))
+    async with posting(settings, grafana) as poster:
         poster.add(annotation())
-        await eventually(lambda: poster.failures)
-    assert reason in caplog.text
+        await eventually_here("a failure", lambda: poster.failures > 0)
+    assert "the answer has over 4,194,304 bytes" in caplog.text
+
+
+async def test_grafana_is_asked_over_http_with_the_token(settings: GrafanaConfig) -> None:
+    with server(b'[{"id": 5}]') as (address, seen):
+        async with posting(replace(settings, url=f"http://{address}")) as poster:
+            poster.add(annotation())
+            await all_posted(poster)
+    assert seen == [f"Bearer {TOKEN}"]

@@ -1,14 +1,15 @@
 """`ase-exporter changes`, `annotate` and `advise --url`: filters, output formats and names, from a running exporter."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exporter.changes.grafana_standin import GrafanaStandIn
 from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.running_exporter import RunningExporter
-from tests.programs import eventually
+from tests.exporter.running_exporter import exporter as serving
 
 from ase_exporter.changes.annotate import ExporterClient
 from ase_exporter.changes.change import Change
@@ -16,32 +17,26 @@ from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.errors import UserError
 
 
-def test_changes_are_listed_in_every_format(
-    run: Run, exporter: RunningExporter, grafana: GrafanaStandIn
-) -> None:
+@pytest.fixture
+def exporter(tmp_path: Path) -> Iterator[RunningExporter]:
+    with serving(tmp_path, "{}", ["--web.enable-annotations"]) as started:
+        yield started
+
+
+def test_what_is_annotated_is_listed_in_every_format(run: Run, exporter: RunningExporter) -> None:
     assert run("annotate", "a | b", "--tag", "ddl", "--url", exporter.url).returncode == 0
     assert run("annotate", "second", "--url", exporter.url).returncode == 0
     table = run("changes", "--url", exporter.url)
     assert table.returncode == 0 and "second" in table.stdout and "#ddl" in table.stdout
     as_json = json.loads(run("changes", "--url", exporter.url, "--limit", "2", "--format", "json").stdout)
     assert [change["name"] for change in as_json] == ["second", "a | b"]
-    # None may arrive within another test.
-    eventually("posted", lambda: len(grafana.annotations) == 2)
-
-
-def test_start_and_finish_of_annotate_become_one_region(
-    run: Run, exporter: RunningExporter, grafana: GrafanaStandIn
-) -> None:
     number = run("annotate", "reorg", "--start", "--url", exporter.url).stdout.strip()
-    # The end takes the place of a beginning that still waits.
-    eventually("the beginning posted", lambda: len(grafana.annotations) == 1)
     for _ in range(2):
         ended = run("annotate", "--finish", number, "--failed", "exit code 3", "--url", exporter.url)
         assert ended.returncode == 0
-    eventually("both posted", lambda: len(grafana.annotations) == 2)
-    [region] = [each for each in grafana.annotations if "timeEnd" in each]
-    assert region["timeEnd"] >= region["time"]
-    assert region["text"].startswith("reorg (failed: exit code 3)") and "failed" in region["tags"]
+    (region, *_) = json.loads(run("changes", "--url", exporter.url, "--format", "json").stdout)
+    assert region["end"] >= region["at"] and region["failed"]
+    assert region["text"].startswith("reorg (failed: exit code 3)")
 
 
 GOOD = Change("0" * 16, "PROD", "option", "max memory", "1", "2", 1.7e9).json()

@@ -41,7 +41,6 @@ READ = (
     "changes --url http://127.0.0.1:1 --user me --password-file",
     "write rules --output DIR --thresholds",
     "sysmon parse",
-    "catalogue validate",
 )
 WRITTEN = (
     "top --once -S 127.0.0.1:1 --record",

@@ -25,7 +25,7 @@ READS = {
 # What they are given with.
 OPTIONS = {"server": "-S", "exporter": "--url", "prometheus": "--prometheus"}
 # mcp asks when an assistant does: test_tools.py.
-READ_NOTHING = {"serve", "setup", "write", "catalogue", "mcp"}
+READ_NOTHING = {"serve", "setup", "write", "mcp"}
 
 
 def test_every_command_is_one_of_these() -> None:

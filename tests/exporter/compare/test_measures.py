@@ -13,11 +13,11 @@ from tests.exporter.diagnosis.states import generated
 
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.promql import rows_query, window_of
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.diagnosis.measures import Evaluation, read_measures
+from ase_exporter.diagnosis.promql import rows_query, window_of
 from ase_exporter.report.profile import ProfileReader
 
 SELECTOR = 'instance="ONE"'

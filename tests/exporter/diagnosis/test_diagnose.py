@@ -1,5 +1,6 @@
 """What the diagnosis says of states whose truth is known."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
 
@@ -11,6 +12,7 @@ from ase_exporter.diagnosis import catalogue as catalogue_module
 from ase_exporter.diagnosis import measures
 from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, PART_GROWN, catalogue, threshold
 from ase_exporter.diagnosis.diagnose import (
+    NO_BASELINE,
     NOT_COMPARED,
     Baseline,
     baseline_of,
@@ -73,6 +75,93 @@ def test_cpu_in_whole_seconds_does_not_look_like_a_machine_that_is_overcommitted
     for thread in "0123":
         state.set("ase_thread_cpu_seconds_total", received * busy, thread=thread, mode="user")
     assert diagnose(state).state == states
+
+
+@pytest.mark.parametrize("engines", [1, 2, 3])
+@pytest.mark.parametrize(("seconds", "surely"), [(5.0, False), (60.0, True)])
+def test_a_small_machine_that_is_overcommitted_is_found_as_soon_as_whole_seconds_prove_it(
+    engines: int, seconds: float, *, surely: bool
+) -> None:
+    state = healthy(0.38)
+    for metric, received in {
+        "ase_engine_cpu_seconds_total": 1.0,
+        "ase_thread_cpu_seconds_total": 0.55,
+    }.items():
+        state.series = {key: value for key, value in state.series.items() if key[0] != metric}
+        for number in map(str, range(engines)):
+            labels = {"engine" if metric.startswith("ase_engine") else "thread": number}
+            state.set(metric, 0.38 * received, mode="user", **labels)
+            state.set(metric, 0.62 * (received == 1.0), mode="idle", **labels)
+    with patch.object(State, "window", return_value=seconds):
+        assert (diagnose(state).state == "starved") == surely
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "missing"), [(1, 1, 0), (4, 3, 1), (8, 7, 1), (64, 32, 1), (64, 60, 0), (4, 8, 0)]
+)
+def test_engines_that_are_missing_are_no_all_clear(before: int, now: int, missing: int) -> None:
+    state = healthy()
+    state.set("ase_engines", before, state="online")
+    usual = baseline_of(diagnose(state))
+    state.set("ase_engines", now, state="online")
+    found = diagnose(state, usual)
+    assert found.state == ("engines_lost" if missing else "works")
+    assert diagnose(state).state == "works" and NOT_COMPARED in diagnose(state).sentence
+
+
+def reading(seconds: float, devices: Mapping[str, tuple[float, float]]) -> State:
+    """A server whose sessions wait so long for disks. devices: I/Os a second, and how long one takes."""
+    state, event = healthy(), {"event_id": "29", "event": "read", "class": "read"}
+    state.set("ase_wait_seconds_total", seconds, **event)
+    state.set("ase_waits_total", 100.0 * seconds, **event)
+    for device, (ios, each) in devices.items():
+        state.set("ase_device_ios_total", ios, device=device, operation="read")
+        state.set("ase_device_io_seconds_total", ios * each, device=device)
+    return state
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.36, 0.5, 0.9, 2.0, 8.0])
+@pytest.mark.parametrize("running", ["ase_database_backup_in_progress", "ase_checkpoints_running"])
+def test_what_writes_by_itself_is_to_blame_for_no_more_than_it_adds(running: str, seconds: float) -> None:
+    before = baseline_of(diagnose(reading(0.4, {})))
+    state = reading(seconds, {})
+    state.set(running, 1.0, **({"database": "orders"} if "backup" in running else {}))
+    found = diagnose(state, before)
+    share = found.account.share("disk") or 0.0
+    adds = share >= 0.4 or (share >= 0.15 and seconds > 0.4 / 0.6)
+    assert (found.word in ("BACKUP", "CHECKPOINT")) == adds, found.sentence
+    assert adds or found.state == "works"
+
+
+@pytest.mark.parametrize(
+    ("devices", "named"),
+    [
+        # Of quick disks, the one that is read most; else the slow one, even if it is hardly read.
+        ({"log1": (200.0, 0.001), "data1": (4000.0, 0.0006)}, "data1"),
+        ({"log1": (200.0, 0.0006), "data1": (4000.0, 0.001)}, "data1"),
+        ({"log1": (200.0, 0.03), "data1": (9000.0, 0.001)}, "log1"),
+        ({"log1": (0.2, 0.03), "data1": (9000.0, 0.001)}, "data1"),
+    ],
+)
+@pytest.mark.parametrize("usual", [0.5, 5.0])
+def test_the_disk_that_is_named_is_the_slow_one_or_the_one_that_is_read_most(
+    devices: Mapping[str, tuple[float, float]], named: str, usual: float
+) -> None:
+    for before in (NO_BASELINE, baseline_of(diagnose(reading(usual, {})))):
+        found = diagnose(reading(3.0, devices), before)
+        assert found.word == "DISK" and found.findings[0].subject
+        assert found.findings[0].subject.name == named
+
+
+@pytest.mark.parametrize("requests", [2.0, 99.0, 5000.0])
+def test_the_log_that_is_named_is_the_one_for_which_most_requests_wait(requests: float) -> None:
+    state, event = healthy(), {"event_id": "54", "event": "log", "class": "write"}
+    state.set("ase_wait_seconds_total", 9.0, **event)
+    for database, waits in {"orders": 0.5, "tempdb": 0.2}.items():
+        state.set("ase_database_log_requests_total", requests, database=database)
+        state.set("ase_database_log_waits_total", waits * requests, database=database)
+    found = diagnose(state)
+    assert found.word == "LOG" and found.findings[0].subject and found.findings[0].subject.name == "orders"
 
 
 def blocked(processes: float, busy: float = 0.4) -> State:

@@ -32,6 +32,9 @@ PLAIN = {
     *("share", "usual_share", "held", "rank", "sessions"),  # 0 to 1 and a little more; seconds per second
     *("spid", "blocked_by", "depth", "blocks", "uses", "logical_reads", "reads_each"),
     "waits",  # of a session, since its login
+    # In the words of /sessions, which the tool explains.
+    *("seconds", "cpu", "elapsed", "elapsed_each", "waited", "recent", "window", "since"),
+    *("reads", "usual_reads", "physical_reads", "line", "kpid", "listed"),
     *("relative", "left_out", "rows_without_evidence", "rows_without_data"),
 }
 PER_SERVER = 25

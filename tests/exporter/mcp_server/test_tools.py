@@ -72,22 +72,20 @@ def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
 
     monkeypatch.setattr(answers, "ask_exporter", answer)
     sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2")
-    found = sessions(doing="cpu", text=True)
+    found = sessions(text=True)
     assert found["active"] == {"lock": 2, "cpu": 1}
     counted = {*numbers(found)} - {*found["active"], *found["left_out"]}
     assert [each for each in counted - PLAIN if not UNITS.search(each)] == []
-    assert [each["text"] for each in found["sessions"]] == ["select a from t where b = ?"]
-    assert found["statements"][0]["changed"] == "40 -> 900 reads each"
-    assert found["statements"][0]["changed_at"] == "2026-11-25T20:53:20Z"
+    assert {"login", "program", "statement", "text", "objects"} < {*found["foreign"]}
+    assert [each["text"] for each in found["sessions"] if each["text"]] == ["select a from t where b = ?"]
+    assert found["statements"][0]["change"] == "40 -> 900 reads each"
     few = sessions(limit=2)
-    assert [each["session"]["spid"] for each in few["blocking"]] == [7, 10]
+    assert [each["spid"] for each in few["blocking"]] == [7, 10]
     assert few["left_out"] == {"sessions": 2, "blocking": 1, "statements": 0, "waits": 0}
-    assert all(each["session"]["text"] is None for each in few["blocking"])
-    one = sessions(spid=10, limit=1)
-    assert (one["waits_window_seconds"], one["left_out"]["waits"], asked[-1]["spid"]) == (5.0, 1, "10")
-    assert one["waits"][0]["recent_seconds"] == 4.5 and one["waits"][0]["waited_seconds"] == 90.0
-    unseen = sessions(spid=12)
-    assert (unseen["waits"], unseen["waits_window_seconds"]) == ([], None)
+    assert not any(each["text"] for each in few["sessions"])
+    one = sessions(spid=10)
+    assert (one["waits"][0]["window"], asked[-1]["spid"]) == (5.0, "10")
+    assert [each["recent"] for each in one["waits"][0]["events"]] == [4.5, None]
     assert "text" in asked[0] and not any("text" in each for each in asked[1:])
     with pytest.raises(UserError, match="--url URL"):
         TOOLS["sessions"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})

@@ -153,20 +153,6 @@ async def test_a_hundred_scrapes_try_a_wrong_password_no_more_than_twice(server:
         assert b'ase_exporter_target_error{reason="login_suspended"} 1.0' in answer.body
 
 
-async def test_an_idle_connection_goes_away_and_the_next_scrape_is_whole(server: Simulated) -> None:
-    both = config(server)
-    idle, kept = replace(both.targets[0], close_idle_after=0.1), both.targets[1]
-    async with running(replace(both, targets=(idle, kept))) as targets:
-        for number in (1.0, 2.0):
-            for name in ("ONE", "TWO"):
-                answer = await targets.scrape(name, ScrapeRequest(), time.monotonic() + 60)
-                assert answer.summary.up
-                assert b"\nase_transactions_total " in answer.body
-                connects = number if name == "ONE" else 1.0
-                assert f"ase_exporter_connects_total {connects}".encode() in answer.body
-            await eventually_here("one connection", lambda: server.listener.connections == 1)
-
-
 async def test_each_caller_is_answered_by_its_own_deadline_with_what_was_found(
     server: Simulated, steered: type[Steered]
 ) -> None:
@@ -232,18 +218,16 @@ async def test_no_exception_ends_the_thread_of_a_target(
     assert answer.summary.up and b"ase_up 1.0" in answer.body
 
 
-async def test_a_bug_while_it_logs_out_or_reads_its_totals_does_not_end_the_thread_of_a_target(
+async def test_a_bug_while_it_reads_or_writes_its_totals_does_not_end_the_thread_of_a_target(
     server: Simulated, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    both = config(server)
-    idle = replace(both.targets[0], close_idle_after=0.1)
-    async with running(replace(both, targets=(idle,))) as targets:
-        with monkeypatch.context() as patch:
-            patch.setattr(TargetScraper, "restore_totals", lambda _: 1 / 0)
-            patch.setattr(TargetScraper, "close", lambda _: 1 / 0)
-            assert (await scrape(targets)).summary.up
-            await eventually_here("both bugs", lambda: caplog.text.count("ZeroDivisionError") >= 2)
+    monkeypatch.setattr(TargetScraper, "restore_totals", lambda _: 1 / 0)
+    monkeypatch.setattr(TargetScraper, "save_totals", lambda _: 1 / 0)
+    async with running(config(server)) as targets:
         assert (await scrape(targets)).summary.up
+        targets.configure(replace(config(server), targets=()), CATALOGUE)
+        await eventually_here("the end", lambda: not server.listener.connections)
+    assert caplog.text.count("ZeroDivisionError") == 2
 
 
 async def test_a_target_without_a_thread_is_answered_and_tried_again(

@@ -15,7 +15,8 @@ from tests.exporter.running_exporter import COMMAND, RunningExporter, configurat
 from tests.exporter.simulated import PASSWORD, Simulated
 from tests.programs import START, eventually
 
-from ase_exporter.web.supervisor import waited_for_cpu
+from ase_exporter.ase.call_record import call_record
+from ase_exporter.web.supervisor import PAUSE, Supervisor, waited_for_cpu
 
 # A supervisor that is impatient; its child runs a script, which can show that it works.
 SUPERVISE = """
@@ -72,6 +73,32 @@ def test_children_that_die_young_are_started_again_with_pauses_that_grow() -> No
         "0.4",
         "0.8",
     ]
+
+
+def test_a_crash_every_minute_makes_no_pause_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, pauses = 0.0, []
+
+    class Crashing(Supervisor):
+        def _fork(self) -> int:
+            return 1
+
+        def _watch(self, child: int, began: float) -> int:
+            nonlocal now
+            now = (now // 60 + 1) * 60
+            return -signal.SIGKILL
+
+        def _await_signal(self, seconds: float) -> int:
+            nonlocal now
+            now += seconds
+            pauses.append(seconds)
+            self._stopping = len(pauses) == 10
+            return 0
+
+    call_record.beat()
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    monkeypatch.setattr("signal.pthread_sigmask", lambda how, signals: None)
+    Crashing(lambda legacy: sys.exit()).run()
+    assert pauses == [PAUSE] * 10
 
 
 def test_a_child_that_stands_still_is_killed_and_replaced() -> None:
