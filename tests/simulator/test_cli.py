@@ -47,7 +47,7 @@ def test_it_says_where_it_listens_knows_its_logins_and_ends_though_a_batch_runs(
         assert logs_in(port, "probe", "a:b")
         assert not logs_in(port, "sa", "")
         assert client.login("sa", "one")[-1]["status"] == 0
-        client.send(client.codec.language("waitfor delay '00:10:00'"))
+        client.send("waitfor delay '00:10:00'")
         assert ends(program, signal.SIGTERM)
 
 
@@ -56,7 +56,7 @@ def test_logins_of_the_environment_and_a_clock_that_stands_still() -> None:
         assert logs_in(port, "probe", "three")
         with RawClient(port) as client:
             assert client.login("sa", "two")[-1]["status"] == 0
-            query = client.codec.language("select Grabs from master..monSpinlockActivity")
+            query = "select Grabs from master..monSpinlockActivity"
             first, second = (client.ask(query) for _ in range(2))
             assert first == second
             assert len(first) > 10

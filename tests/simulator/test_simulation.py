@@ -36,18 +36,18 @@ def logged_in(server: Running) -> RawClient:
 def test_clients_may_leave_while_their_queries_run(server: Running) -> None:
     for _ in range(20):
         with logged_in(server) as client:
-            client.send(client.codec.language(JOIN))
+            client.send(JOIN)
     with logged_in(server) as client:
-        assert client.ask(client.codec.language("select 1"))[1].name == "ROW"
+        assert client.ask("select 1")[1].name == "ROW"
 
 
 def test_a_session_may_cancel_its_queries_again_and_again(server: Running) -> None:
     with logged_in(server) as client:
         for _ in range(20):
-            client.send(client.codec.language(JOIN))
+            client.send(JOIN)
             client.send(b"", ATTENTION)
             assert client.reply()[-1]["status"] & ATTENTION_ACK
-        assert client.ask(client.codec.language("select 1"))[1].name == "ROW"
+        assert client.ask("select 1")[1].name == "ROW"
 
 
 def test_a_restart_drops_all_connections_and_logins_fail_after_a_shutdown_until_it(

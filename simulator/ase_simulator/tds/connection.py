@@ -123,9 +123,9 @@ class Connection:
     async def _decrypted(self, record: LoginRecord) -> LoginRequest:
         dialect = record.dialect
         exchange = PasswordExchange()
-        self._reply.add(tokens.login_answer(dialect, LoginStatus.NEGOTIATE, self._version))
+        self._reply.add(tokens.login_answer(LoginStatus.NEGOTIATE, self._version))
         self._reply.add(exchange.challenge(dialect))
-        self._reply.add(tokens.done(dialect, Done.FINAL))
+        self._reply.add(tokens.done(Done.FINAL))
         await self._reply.finish()
         message = await self._messages.next()
         if message is None or message.kind is not PacketType.NORMAL:
@@ -135,8 +135,8 @@ class Connection:
 
     async def _refuse(self, dialect: Dialect, why: Message) -> None:
         self._reply.add(tokens.message(dialect, self._backend.name, why))
-        self._reply.add(tokens.login_answer(dialect, LoginStatus.FAIL, self._version))
-        self._reply.add(tokens.done(dialect, Done.ERROR))
+        self._reply.add(tokens.login_answer(LoginStatus.FAIL, self._version))
+        self._reply.add(tokens.done(Done.ERROR))
         await self._reply.finish()
 
     async def _welcome(self, session: Session, record: LoginRecord) -> None:
@@ -151,9 +151,9 @@ class Connection:
         if record.named_charset:
             self._notice(dialect, 5704, f"Changed client character set setting to '{request.charset}'.\n")
         self._reply.add(tokens.packet_size(dialect, size, DEFAULT_SIZE))
-        self._reply.add(tokens.login_answer(dialect, LoginStatus.SUCCEED, self._version))
-        self._reply.add(tokens.capabilities(dialect, record.capabilities))
-        self._reply.add(tokens.done(dialect, Done.FINAL))
+        self._reply.add(tokens.login_answer(LoginStatus.SUCCEED, self._version))
+        self._reply.add(tokens.capabilities(record.capabilities))
+        self._reply.add(tokens.done(Done.FINAL))
         await self._reply.finish()
         self._reply.size = size
 

@@ -1,20 +1,13 @@
-"""Result of the login negotiation: byte order, character set."""
+"""Result of the login negotiation: the character set."""
 
 from dataclasses import dataclass
-
-from ase_simulator.tds.fields import Layout
 
 
 @dataclass(frozen=True)
 class Dialect:
     """Encoding rules for one client; codec: Python's name of its character set."""
 
-    layout: Layout
     codec: str = "utf-8"
-
-    @property
-    def order(self) -> str:
-        return self.layout.order
 
     def encode(self, text: str) -> bytes:
         return text.encode(self.codec, "replace")

@@ -1,46 +1,20 @@
-"""Reading and writing the fields of tokens in a client's byte order."""
+"""Reading and writing the fields of tokens: clients of the other byte order are not simulated."""
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 from ase_simulator.tds.packets import ProtocolError
 
-LITTLE_ENDIAN = "<"
-BIG_ENDIAN = ">"
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Integers of 1 to 8 bytes in one byte order ('<' or '>')."""
-
-    order: str
-
-    @cached_property
-    def u2(self) -> Callable[[int], bytes]:
-        return struct.Struct(self.order + "H").pack
-
-    @cached_property
-    def u4(self) -> Callable[[int], bytes]:
-        return struct.Struct(self.order + "I").pack
-
-    @cached_property
-    def i4(self) -> Callable[[int], bytes]:
-        return struct.Struct(self.order + "i").pack
-
-    @property
-    def utf16(self) -> str:
-        return "utf-16-le" if self.order == LITTLE_ENDIAN else "utf-16-be"
+u2 = struct.Struct("<H").pack
+u4 = struct.Struct("<I").pack
+i4 = struct.Struct("<i").pack
 
 
 class Fields:
     """A cursor over the bytes of a message; ProtocolError if they end too early."""
 
-    def __init__(self, data: bytes, order: str) -> None:
+    def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
-        self.order = order
 
     def __bool__(self) -> bool:
         return self._at < len(self._data)
@@ -58,20 +32,16 @@ class Fields:
 
     def part(self, length: int) -> "Fields":
         """The next bytes as fields of their own: a token cannot read past its declared length."""
-        return Fields(self.take(length), self.order)
-
-    def unpack(self, code: str) -> int:
-        layout = struct.Struct(self.order + code)
-        return int(layout.unpack(self.take(layout.size))[0])
+        return Fields(self.take(length))
 
     def u1(self) -> int:
         return self.take(1)[0]
 
     def u2(self) -> int:
-        return self.unpack("H")
+        return int.from_bytes(self.take(2), "little")
 
     def u4(self) -> int:
-        return self.unpack("I")
+        return int.from_bytes(self.take(4), "little")
 
     def short_bytes(self) -> bytes:
         """Bytes behind a one-byte length."""

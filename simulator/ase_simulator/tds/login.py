@@ -11,7 +11,7 @@ from ase_simulator.tds import tokens
 from ase_simulator.tds.capabilities import served
 from ase_simulator.tds.charsets import codec
 from ase_simulator.tds.dialect import Dialect
-from ase_simulator.tds.fields import BIG_ENDIAN, LITTLE_ENDIAN, Fields, Layout
+from ase_simulator.tds.fields import Fields
 from ase_simulator.tds.packets import DEFAULT_SIZE, ProtocolError
 from ase_simulator.tds.requests import SecurityMessage
 from ase_simulator.tds.rows import parameter_formats, parameter_values
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECORD_SIZE = 568
 NAME_SIZE = 30
 BYTE_ORDER_AT = 124
-BYTE_ORDERS = {2: BIG_ENDIAN, 3: LITTLE_ENDIAN}
+LITTLE_ENDIAN = 3
 
 WANTS_NONCE_ENCRYPTION = 0x80
 CAPABILITY = 0xE2
@@ -57,15 +57,14 @@ def read_login(body: bytes, charset: str, address: str) -> LoginRecord:
     """
     if len(body) < RECORD_SIZE:
         raise ProtocolError(f"a login record of {len(body)} bytes, expected {RECORD_SIZE}")
-    order = BYTE_ORDERS.get(body[BYTE_ORDER_AT])
-    if order is None:
-        raise ProtocolError(f"unknown byte order {body[BYTE_ORDER_AT]}")
-    fields = Fields(body, order)
+    if body[BYTE_ORDER_AT] != LITTLE_ENDIAN:
+        raise ProtocolError(f"not simulated: byte order {body[BYTE_ORDER_AT]}")
+    fields = Fields(body)
     raw = _read_names(fields)
     wanted = raw["charset"].decode("ascii", "replace")
     used = wanted if codec(wanted) else charset
     capabilities = _capabilities(fields)
-    dialect = Dialect(Layout(order), codec(used) or "ascii")
+    dialect = Dialect(codec(used) or "ascii")
     text = {key: dialect.decode(value) for key, value in raw.items()}
     request = LoginRequest(
         user=text["user"],
@@ -132,13 +131,13 @@ class PasswordExchange:
         key = public_key()
         types = [
             wire_type(Type("int"), False, dialect),
-            long_binary(len(key), dialect),
-            long_binary(len(self._nonce), dialect),
+            long_binary(len(key)),
+            long_binary(len(self._nonce)),
         ]
         return b"".join(
             (
-                tokens.security_message(dialect, KEY_AND_NONCE),
-                parameter_formats(dialect, types),
+                tokens.security_message(KEY_AND_NONCE),
+                parameter_formats(types),
                 parameter_values(types, [1, key, self._nonce]),
             )
         )

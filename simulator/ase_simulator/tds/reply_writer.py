@@ -78,7 +78,7 @@ class ReplyWriter:
             self._session.transaction,
         )
         self._held = None
-        self._reply.add(tokens.done(self._dialect, status, count, token, transaction))
+        self._reply.add(tokens.done(status, count, token, transaction))
         await self._reply.finish()
 
     async def batch(self, results: AsyncIterator[Result], request: str) -> None:
@@ -156,7 +156,7 @@ class ReplyWriter:
             case EnvChange():
                 self.add(tokens.environment(dialect, result))
             case ReturnStatus(value):
-                self.add(tokens.return_status(dialect, value))
+                self.add(tokens.return_status(value))
                 self.done(token=DoneToken.DONEPROC)
             case Disconnect():
                 await self._reply.push()
@@ -166,4 +166,4 @@ class ReplyWriter:
         if self._held is not None:
             token, status, count, transaction = self._held
             self._held = None
-            self._reply.add(tokens.done(self._dialect, status | Done.MORE, count, token, transaction))
+            self._reply.add(tokens.done(status | Done.MORE, count, token, transaction))

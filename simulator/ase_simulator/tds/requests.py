@@ -55,7 +55,7 @@ def read_requests(body: bytes, dialect: Dialect) -> list[Request]:
 
     What follows one that is not simulated belongs to it.
     """
-    fields = Fields(body, dialect.order)
+    fields = Fields(body)
     requests: list[Request] = []
     formats: list[int] = []
     while fields:

@@ -5,6 +5,7 @@ from itertools import islice
 
 from ase_simulator.results import Column
 from ase_simulator.tds.dialect import Dialect
+from ase_simulator.tds.fields import u2, u4
 from ase_simulator.tds.types import LARGE, WireType, wire_type
 
 NULL_ALLOWED = 0x20
@@ -28,15 +29,14 @@ class RowFormat:
 
     def encode(self) -> bytes:
         """ROWFMT2."""
-        layout = self._dialect.layout
-        parts = [layout.u2(len(self._columns))]
+        parts = [u2(len(self._columns))]
         for column, kind in zip(self._columns, self._types, strict=True):
             name = _name(self._dialect, column.name)
-            status = layout.u4(NULL_ALLOWED * column.nullable)
+            status = u4(NULL_ALLOWED * column.nullable)
             # The label, then catalogue, schema and table (left empty), and the name.
-            parts.append(name + bytes(3) + name + status + _type(self._dialect, kind))
+            parts.append(name + bytes(3) + name + status + _type(kind))
         body = b"".join(parts)
-        return b"\x61" + layout.u4(len(body)) + body
+        return b"\x61" + u4(len(body)) + body
 
     def blocks(self, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, bytes]]:
         """ROW tokens in blocks with their numbers of rows; an error is raised after the rows before it."""
@@ -66,12 +66,11 @@ def row_writer(types: Sequence[WireType]) -> RowWriter:
     return write
 
 
-def parameter_formats(dialect: Dialect, types: Sequence[WireType]) -> bytes:
+def parameter_formats(types: Sequence[WireType]) -> bytes:
     """PARAMFMT of nameless parameters."""
-    layout = dialect.layout
-    parts = [layout.u2(len(types)), *(bytes(2) + _type(dialect, kind) for kind in types)]
+    parts = [u2(len(types)), *(bytes(2) + _type(kind) for kind in types)]
     body = b"".join(parts)
-    return b"\xec" + layout.u2(len(body)) + body
+    return b"\xec" + u2(len(body)) + body
 
 
 def parameter_values(types: Sequence[WireType], values: Sequence[object]) -> bytes:
@@ -84,6 +83,6 @@ def _name(dialect: Dialect, name: str) -> bytes:
     return bytes((len(data),)) + data
 
 
-def _type(dialect: Dialect, kind: WireType) -> bytes:
+def _type(kind: WireType) -> bytes:
     table = bytes(2) if kind.token in LARGE else b""  # a name, left empty
-    return dialect.layout.u4(kind.user_type) + bytes((kind.token,)) + kind.format + table + bytes(1)
+    return u4(kind.user_type) + bytes((kind.token,)) + kind.format + table + bytes(1)

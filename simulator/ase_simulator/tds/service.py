@@ -40,7 +40,7 @@ class Service:
 
     async def acknowledge_attention(self) -> None:
         """Acknowledge an attention: the end of an interrupted reply, or a separate reply."""
-        self._reply.add(tokens.done(self._dialect, Done.ATTENTION))
+        self._reply.add(tokens.done(Done.ATTENTION))
         await self._reply.finish()
 
     async def _serve(self, request: Request, answer: ReplyWriter) -> None:

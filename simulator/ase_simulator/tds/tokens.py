@@ -4,6 +4,7 @@ from enum import IntEnum, IntFlag
 
 from ase_simulator.results import EnvChange, Message, TransactionState
 from ase_simulator.tds.dialect import Dialect
+from ase_simulator.tds.fields import i4, u2, u4
 
 
 class Done(IntFlag):
@@ -45,37 +46,34 @@ MAX_TEXT = 16 * 1024
 
 
 def done(
-    dialect: Dialect,
     status: int,
     count: int = 0,
     token: DoneToken = DoneToken.DONE,
     transaction: TransactionState = TransactionState.NONE,
 ) -> bytes:
-    layout = dialect.layout
     if transaction:
         status |= Done.TRANSACTION
-    return bytes((token,)) + layout.u2(status) + layout.u2(transaction) + layout.u4(count & 0xFFFFFFFF)
+    return bytes((token,)) + u2(status) + u2(transaction) + u4(count & 0xFFFFFFFF)
 
 
 def message(dialect: Dialect, server: str, what: Message) -> bytes:
     """EED: an information message or an error."""
-    layout = dialect.layout
     text = dialect.cut(what.text, MAX_TEXT)
     body = b"".join(
         (
-            layout.i4(what.number),
+            i4(what.number),
             bytes((what.state & 0xFF, what.severity & 0xFF)),
             _short(SQLSTATES.get(what.number, NO_SQLSTATE)),
             bytes(1),
-            layout.u2(0),
-            layout.u2(len(text)),
+            u2(0),
+            u2(len(text)),
             text,
             _short(dialect.cut(server, 255)),
             _short(dialect.cut(what.procedure, 255)),
-            layout.u2(what.line & 0xFFFF),
+            u2(what.line & 0xFFFF),
         )
     )
-    return _sized(dialect, 0xE5, body)
+    return _sized(0xE5, body)
 
 
 def environment(dialect: Dialect, change: EnvChange) -> bytes:
@@ -88,31 +86,31 @@ def packet_size(dialect: Dialect, new: int, old: int) -> bytes:
 
 def _environment(dialect: Dialect, kind: int, new: str, old: str) -> bytes:
     body = bytes((kind,)) + _short(dialect.cut(new, 255)) + _short(dialect.cut(old, 255))
-    return _sized(dialect, 0xE3, body)
+    return _sized(0xE3, body)
 
 
-def login_answer(dialect: Dialect, status: LoginStatus, version: bytes) -> bytes:
+def login_answer(status: LoginStatus, version: bytes) -> bytes:
     """LOGINACK; version: four bytes of the server's version. Servers before 15.0 call themselves `sql server`."""
     name = b"ASE" if version[0] >= 15 else b"sql server"
     body = bytes((status,)) + TDS_5_0 + _short(name) + version
-    return _sized(dialect, 0xAD, body)
+    return _sized(0xAD, body)
 
 
-def capabilities(dialect: Dialect, granted: bytes) -> bytes:
-    return _sized(dialect, 0xE2, granted)
+def capabilities(granted: bytes) -> bytes:
+    return _sized(0xE2, granted)
 
 
-def return_status(dialect: Dialect, value: int) -> bytes:
-    return b"\x79" + dialect.layout.i4(value)
+def return_status(value: int) -> bytes:
+    return b"\x79" + i4(value)
 
 
-def security_message(dialect: Dialect, number: int) -> bytes:
+def security_message(number: int) -> bytes:
     """MSG that announces parameters."""
-    return b"\x65\x03\x01" + dialect.layout.u2(number)
+    return b"\x65\x03\x01" + u2(number)
 
 
-def _sized(dialect: Dialect, token: int, body: bytes) -> bytes:
-    return bytes((token,)) + dialect.layout.u2(len(body)) + body
+def _sized(token: int, body: bytes) -> bytes:
+    return bytes((token,)) + u2(len(body)) + body
 
 
 def _short(data: bytes) -> bytes:

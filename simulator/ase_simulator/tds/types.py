@@ -11,6 +11,7 @@ from typing import Any
 from ase_simulator.results import Type, TypeName
 from ase_simulator.tds import values
 from ase_simulator.tds.dialect import Dialect
+from ase_simulator.tds.fields import u4
 
 Encoder = Callable[[object], bytes]
 
@@ -90,15 +91,15 @@ def wire_type(kind: Type, nullable: bool, dialect: Dialect) -> WireType:
     """How values of a type are written to a client."""
     entry = ENTRIES[kind.name]
     if entry.family == "fixed":
-        return _fixed(entry, nullable, dialect)
+        return _fixed(entry, nullable)
     if entry.family == "numeric":
         return _numeric(kind, entry)
     write = {"large": _large_object, "unicode": _unicode, "binary": _binary, "characters": _characters}
     return write[entry.family](kind, entry, dialect)
 
 
-def _fixed(fixed: Entry, nullable: bool, dialect: Dialect) -> WireType:
-    write = _writer(struct.Struct(dialect.order + fixed.code), fixed.parts)
+def _fixed(fixed: Entry, nullable: bool) -> WireType:
+    write = _writer(struct.Struct("<" + fixed.code), fixed.parts)
     if fixed.token and (not nullable or fixed.token == DataType.BIT):
         return WireType(fixed.token, fixed.user_type, b"", write)
     return WireType(fixed.nullable, fixed.user_type, _byte(fixed.size) + fixed.scale, _sized(write, _byte))
@@ -124,36 +125,33 @@ def _numeric(kind: Type, entry: Entry) -> WireType:
 
 
 def _large_object(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
-    layout = dialect.layout
-
     def encode(value: object) -> bytes:
         if value is None:
             return b"\0"
         data = dialect.encode(value) if isinstance(value, str) else _bytes(value)
         pointer: bytes = getattr(value, "pointer", _NO_POINTER)
-        return bytes((len(pointer),)) + pointer + _TIMESTAMP + layout.u4(len(data)) + data
+        return bytes((len(pointer),)) + pointer + _TIMESTAMP + u4(len(data)) + data
 
-    return WireType(entry.token, entry.user_type, layout.u4(MAX_OBJECT), encode)
+    return WireType(entry.token, entry.user_type, u4(MAX_OBJECT), encode)
 
 
-def _unicode(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
-    layout = dialect.layout
+def _unicode(kind: Type, entry: Entry, _dialect: Dialect) -> WireType:
     length = 2 * (kind.length or SHORTEST_LONG - 1)
     padded = kind.name == "unichar"
 
     def data(value: object) -> bytes:
         text = str(value).ljust(kind.length) if padded else str(value) or " "
-        return text.encode(layout.utf16)[:length]
+        return text.encode("utf-16-le")[:length]
 
-    return WireType(DataType.LONGBINARY, entry.user_type, layout.u4(length), _sized(data, layout.u4))
+    return WireType(DataType.LONGBINARY, entry.user_type, u4(length), _sized(data, u4))
 
 
-def _binary(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
+def _binary(kind: Type, entry: Entry, _dialect: Dialect) -> WireType:
     def data(length: int, value: object) -> bytes:
         part = _bytes(value)[:length]
         return part.ljust(length, b"\0") if kind.name == "binary" else part
 
-    return _of_length(kind.length, entry, dialect, data, DataType.LONGBINARY)
+    return _of_length(kind.length, entry, data, DataType.LONGBINARY)
 
 
 def _characters(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
@@ -162,27 +160,25 @@ def _characters(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
         # ASE has no empty string: '' is one blank
         return part.ljust(length) if entry.token == DataType.CHAR else part or b" "
 
-    return _of_length(kind.length, entry, dialect, data, DataType.LONGCHAR)
+    return _of_length(kind.length, entry, data, DataType.LONGCHAR)
 
 
 def _of_length(
     length: int,
     entry: Entry,
-    dialect: Dialect,
     data: Callable[[int, object], bytes],
     long: int,
 ) -> WireType:
     """A type of up to 255 bytes, or of more. data: cuts a value; long: token of more."""
     if length >= SHORTEST_LONG:
-        u4 = dialect.layout.u4
         return WireType(long, entry.user_type, u4(length), _sized(partial(data, length), u4))
     length = length or SHORTEST_LONG - 1
     return WireType(entry.token, entry.user_type, _byte(length), _sized(partial(data, length), _byte))
 
 
-def long_binary(length: int, dialect: Dialect) -> WireType:
+def long_binary(length: int) -> WireType:
     """Bytes with a four-byte length."""
-    return WireType(DataType.LONGBINARY, 225, dialect.layout.u4(length), _sized(_bytes, dialect.layout.u4))
+    return WireType(DataType.LONGBINARY, 225, u4(length), _sized(_bytes, u4))
 
 
 def _sized(data: Encoder, size: Callable[[int], bytes]) -> Encoder:

@@ -10,7 +10,6 @@ from ase_exporter.assets import load_yaml
 from ase_simulator.model import load_scenario
 from ase_simulator.results import Rows
 from ase_simulator.tds.dialect import Dialect
-from ase_simulator.tds.fields import LITTLE_ENDIAN, Layout
 from ase_simulator.tds.rows import RowFormat
 
 QUERIES = load_yaml(Path(__file__).with_suffix(".yaml").read_text())
@@ -97,7 +96,7 @@ def test_rows_are_those_of_the_instance(server: Client) -> None:
 
 
 def test_every_table_has_its_columns_and_every_value_fits_its_type(server: Client) -> None:
-    dialect = Dialect(Layout(LITTLE_ENDIAN))
+    dialect = Dialect()
     for table in server.backend.shared.catalog.tables.values():
         home = "master" if table.scope == "each" else table.scope
         (rows,) = (

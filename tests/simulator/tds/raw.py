@@ -1,10 +1,12 @@
-"""A small TDS 5.0 client, in either byte order, that returns every token of a reply."""
+"""A small TDS 5.0 client that returns every token of a reply."""
 
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from ase_simulator.tds.fields import Fields, u2, u4
 
 HEADER = struct.Struct(">BBHHBB")
 LOGIN, REPLY, ATTENTION, BULK, NORMAL = 2, 4, 6, 7, 15
@@ -16,28 +18,10 @@ REJECTIONS = {27, 29, 30, 33}
 
 DONE_TOKENS = {0xFD: "DONE", 0xFE: "DONEPROC", 0xFF: "DONEINPROC"}
 MORE, ERROR, IN_TRANSACTION, COUNT, ATTENTION_ACK = 0x01, 0x02, 0x04, 0x10, 0x20
-FIXED_SIZES = {
-    **dict.fromkeys((0x30, 0x32), 1),
-    **dict.fromkeys((0x34, 0x41), 2),
-    **dict.fromkeys((0x38, 0x3A, 0x3B, 0x42, 0x7A, 0x31, 0x33), 4),
-    **dict.fromkeys((0x3C, 0x3D, 0x3E, 0x43, 0xBF), 8),
-}
-SHORT = {0x25, 0x26, 0x27, 0x2D, 0x2F, 0x44, 0x6D, 0x6E, 0x6F, 0x7B, 0x93}
-LONG = {0xAF, 0xE1}
-TEXT = {0x22, 0x23, 0xAE}
-SCALED = {0xBB, 0xBC}
-EXACT = {0x6A, 0x6C}
-
-
-@dataclass
-class Column:
-    """One column of a format as the server declared it."""
-
-    name: str
-    status: int
-    user_type: int
-    type: int
-    length: int = 0
+# Of the types that tests ask for: int and bigint; integers and characters that may be NULL; keys of passwords.
+SIZES = {0x38: 4, 0xBF: 8}
+SHORT = {0x26, 0x27, 0x2F}
+LONG = {0xE1}
 
 
 @dataclass
@@ -55,175 +39,118 @@ def mask(bits: Iterable[int], size: int = 14) -> bytes:
     return sum(1 << bit for bit in bits).to_bytes(size, "big")
 
 
-class Codec:
-    """Builds requests and reads replies in one byte order ('<' or '>')."""
+def login_record(
+    user: str, password: str, *, charset: str = "utf8", packet_size: int = 512, security: int = 0
+) -> bytes:
+    """The login record and capabilities."""
 
-    def __init__(self, order: str = "<") -> None:
-        self.order = order
+    def name(text: str, size: int = 30) -> bytes:
+        data = text.encode("utf-8")
+        return data.ljust(size, b"\0") + bytes((len(data),))
 
-    def u2(self, value: int) -> bytes:
-        return struct.pack(self.order + "H", value)
-
-    def u4(self, value: int) -> bytes:
-        return struct.pack(self.order + "I", value)
-
-    def login(
-        self,
-        user: str,
-        password: str,
-        *,
-        charset: str = "utf8",
-        packet_size: int = 512,
-        security: int = 0,
-    ) -> bytes:
-        """The login record and capabilities."""
-
-        def name(text: str, size: int = 30) -> bytes:
-            data = text.encode("utf-8")
-            return data.ljust(size, b"\0") + bytes((len(data),))
-
-        order = bytes((3 if self.order == "<" else 2,))
-        record = b"".join(
-            (
-                *(name("host"), name(user), name(password), name("42")),
-                *(order, bytes(15)),
-                *(name("raw"), name(""), bytes(256), b"\5\0\0\0", name("raw", 10), bytes(7)),
-                *(name("us_english"), bytes(3), bytes((security,)), bytes(10), name(charset), b"\1"),
-                *(name(str(packet_size), 6), bytes(4)),
-            )
+    record = b"".join(
+        (
+            *(name("host"), name(user), name(password), name("42"), b"\3", bytes(15)),
+            *(name("raw"), name(""), bytes(256), b"\5\0\0\0", name("raw", 10), bytes(7)),
+            *(name("us_english"), bytes(3), bytes((security,)), bytes(10), name(charset), b"\1"),
+            *(name(str(packet_size), 6), bytes(4)),
         )
-        asked, spared = mask(REQUESTS), mask(REJECTIONS)
-        body = bytes((1, len(asked))) + asked + bytes((2, len(spared))) + spared
-        return record + b"\xe2" + self.u2(len(body)) + body
+    )
+    asked, spared = mask(REQUESTS), mask(REJECTIONS)
+    body = bytes((1, len(asked))) + asked + bytes((2, len(spared))) + spared
+    return record + b"\xe2" + u2(len(body)) + body
 
-    def language(self, sql: str) -> bytes:
-        data = sql.encode("utf-8")
-        return b"\x21" + self.u4(len(data) + 1) + b"\0" + data
+
+def language(sql: str) -> bytes:
+    """A batch of T-SQL."""
+    data = sql.encode("utf-8")
+    return b"\x21" + u4(len(data) + 1) + b"\0" + data
 
 
 class ReplyReader:
-    """Reads replies."""
+    """Reads replies. A format says how the rows and parameters after it are read."""
 
-    def __init__(self, order: str) -> None:
-        self._order = order
-        self._data = b""
-        self._at = 0
-        self._columns: list[Column] = []
+    def __init__(self) -> None:
+        self._types: list[int] = []
 
     def tokens(self, data: bytes) -> Iterator[Token]:
-        self._data = data
-        self._at = 0
-        while self._at < len(data):
-            yield self._token()
+        fields = Fields(data)
+        while fields:
+            yield self._token(fields)
 
-    def _take(self, size: int) -> bytes:
-        part = self._data[self._at : self._at + size]
-        assert len(part) == size, "the reply ends within a token"
-        self._at += size
-        return part
-
-    def _int(self, code: str) -> int:
-        layout = struct.Struct(self._order + code)
-        return int(layout.unpack(self._take(layout.size))[0])
-
-    def _short(self) -> bytes:
-        return self._take(self._take(1)[0])
-
-    def _token(self) -> Token:
-        token = self._take(1)[0]
+    def _token(self, fields: Fields) -> Token:
+        token = fields.u1()
         if token in DONE_TOKENS:
-            status, transaction, count = self._int("H"), self._int("H"), self._int("I")
+            status, transaction, count = fields.u2(), fields.u2(), fields.u4()
             return Token(DONE_TOKENS[token], {"status": status, "transaction": transaction, "count": count})
         if token in (0xD1, 0xD7):
-            values = [self._value(column) for column in self._columns]
+            values = [_value(fields, kind) for kind in self._types]
             return Token("ROW" if token == 0xD1 else "PARAMS", {"values": values})
-        if token == 0x79:
-            return Token("RETURNSTATUS", {"value": self._int("i")})
-        size = {0x61: "I", 0x65: "B"}.get(token, "H")
-        end = self._int(size) + self._at
-        readers: dict[int, Callable[[], Token]] = {
-            0xE5: self._message,
-            0xE3: self._environment,
-            0xAD: self._login_answer,
-            0x61: lambda: self._format("ROWFMT2"),
-            0xEC: lambda: self._format("PARAMFMT"),
-            0xE2: lambda: Token("CAPABILITY", {"body": self._take(end - self._at)}),
-            0x65: lambda: Token("MSG", {"status": self._int("B"), "id": self._int("H")}),
+        part = fields.part({0x61: fields.u4, 0x65: fields.u1}.get(token, fields.u2)())
+        readers: dict[int, Callable[[Fields], Token]] = {
+            0xE5: _message,
+            0xE3: _environment,
+            0xAD: _login_answer,
+            0x61: lambda part: self._format("ROWFMT2", part),
+            0xEC: lambda part: self._format("PARAMFMT", part),
+            0xE2: lambda part: Token("CAPABILITY", {"body": part.rest()}),
+            0x65: lambda part: Token("MSG", {"status": part.u1(), "id": part.u2()}),
         }
-        read = readers[token]()
-        assert self._at == end, read
+        read = readers[token](part)
+        assert not part, read
         return read
 
-    def _message(self) -> Token:
-        number, state, severity = self._int("i"), self._int("B"), self._int("B")
-        sqlstate = self._short()
-        self._take(3)
-        text = self._take(self._int("H")).decode()
-        server, procedure, line = self._short().decode(), self._short().decode(), self._int("H")
-        names = ("number", "state", "severity", "sqlstate", "text", "server", "procedure", "line")
-        fields = (number, state, severity, sqlstate, text, server, procedure, line)
-        return Token("EED", dict(zip(names, fields, strict=True)))
+    def _format(self, name: str, part: Fields) -> Token:
+        self._types = [_type(part, wide=name == "ROWFMT2") for _ in range(part.u2())]
+        return Token(name, {"types": self._types})
 
-    def _environment(self) -> Token:
-        kind, new, old = self._int("B"), self._short().decode(), self._short().decode()
-        return Token("ENVCHANGE", {"kind": kind, "new": new, "old": old})
 
-    def _login_answer(self) -> Token:
-        status, version, name = self._int("B"), self._take(4), self._short().decode()
-        server = self._take(4)
-        return Token("LOGINACK", {"status": status, "version": version, "name": name, "server": server})
+def _type(part: Fields, *, wide: bool) -> int:
+    """The type of a column. wide: its name comes with catalogue, schema and table, and four bytes of status."""
+    for _ in range(5 if wide else 1):
+        part.short_bytes()
+    part.take((4 if wide else 1) + 4)
+    kind = part.u1()
+    if kind not in SIZES:
+        part.take({**dict.fromkeys(SHORT, 1), **dict.fromkeys(LONG, 4)}[kind])
+    part.short_bytes()
+    return kind
 
-    def _format(self, name: str) -> Token:
-        self._columns = [self._column(wide=name == "ROWFMT2") for _ in range(self._int("H"))]
-        return Token(name, {"columns": self._columns})
 
-    def _column(self, *, wide: bool) -> Column:
-        name = self._short().decode()
-        if wide:
-            _catalogue, _schema, _table, name = (self._short().decode() for _ in range(4))
-        status = self._int("I") if wide else self._int("B")
-        column = Column(name, status, self._int("I"), self._int("B"))
-        kind = column.type
-        if kind in FIXED_SIZES:
-            column.length = FIXED_SIZES[kind]
-        elif kind in SHORT:
-            column.length = self._int("B")
-        elif kind in SCALED:
-            column.length = self._take(2)[0]
-        elif kind in EXACT:
-            column.length = self._take(3)[0]
-        elif kind in LONG:
-            column.length = self._int("I")
-        elif kind in TEXT:
-            column.length = self._int("I")
-            self._take(self._int("H"))
-        else:
-            raise AssertionError(f"type 0x{kind:02x}")
-        self._short()
-        return column
+def _value(fields: Fields, kind: int) -> bytes | None:
+    if kind in SIZES:
+        return fields.take(SIZES[kind])
+    return fields.take(fields.u4() if kind in LONG else fields.u1()) or None
 
-    def _value(self, column: Column) -> bytes | None:
-        kind = column.type
-        if kind in FIXED_SIZES:
-            return self._take(column.length)
-        if kind in LONG:
-            return self._take(self._int("I")) or None
-        if kind in TEXT:
-            if not self._short():
-                return None
-            self._take(8)
-            return self._take(self._int("I"))
-        return self._short() or None
+
+def _text(part: Fields) -> str:
+    return part.short_bytes().decode()
+
+
+def _message(part: Fields) -> Token:
+    number, state, severity, sqlstate = part.u4(), part.u1(), part.u1(), part.short_bytes()
+    part.take(3)
+    text = part.take(part.u2()).decode()
+    found = {"number": number, "state": state, "severity": severity, "sqlstate": sqlstate, "text": text}
+    return Token("EED", {**found, "server": _text(part), "procedure": _text(part), "line": part.u2()})
+
+
+def _environment(part: Fields) -> Token:
+    return Token("ENVCHANGE", {"kind": part.u1(), "new": _text(part), "old": _text(part)})
+
+
+def _login_answer(part: Fields) -> Token:
+    answer = {"status": part.u1(), "version": part.take(4), "name": _text(part), "server": part.take(4)}
+    return Token("LOGINACK", answer)
 
 
 class RawClient:
     """One connection over a blocking socket."""
 
-    def __init__(self, port: int, order: str = "<") -> None:
-        self.codec = Codec(order)
+    def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.packet_sizes: list[int] = []
-        self._reader = ReplyReader(order)
+        self._reader = ReplyReader()
 
     def __enter__(self) -> "RawClient":
         return self
@@ -232,14 +159,16 @@ class RawClient:
         self.socket.close()
 
     def login(self, user: str, password: str, **options: Any) -> list[Token]:
-        self.send(self.codec.login(user, password, **options), LOGIN)
+        self.send(login_record(user, password, **options), LOGIN)
         return self.reply()
 
-    def ask(self, body: bytes, kind: int = NORMAL) -> list[Token]:
-        self.send(body, kind)
+    def ask(self, request: str | bytes) -> list[Token]:
+        self.send(request)
         return self.reply()
 
-    def send(self, body: bytes, kind: int = NORMAL, size: int = 512) -> None:
+    def send(self, request: str | bytes, kind: int = NORMAL, size: int = 512) -> None:
+        """Send a batch of T-SQL, or the bytes of a message."""
+        body = language(request) if isinstance(request, str) else request
         room = size - HEADER.size
         parts = [body[start : start + room] for start in range(0, len(body), room)] or [b""]
         for number, part in enumerate(parts):

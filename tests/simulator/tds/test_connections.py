@@ -21,7 +21,7 @@ def client(server: Running) -> Iterator[RawClient]:
 def test_dropping_all_connections_ends_their_batches(
     server: Running, client: RawClient, backend: ScriptedBackend
 ) -> None:
-    client.send(client.codec.language("hang"))
+    client.send("hang")
     server.ask(backend.hanging.wait)
     server.ask(server.listener.drop)
     assert client.closed()
@@ -32,7 +32,7 @@ def test_a_client_that_reads_nothing_does_not_hold_up_the_end(
     server: Running, client: RawClient, backend: ScriptedBackend
 ) -> None:
     backend.answers["huge"] = lambda: [Rows([Column("text", Type("text"))], [("x" * 50_000_000,)])]
-    client.send(client.codec.language("huge"))
+    client.send("huge")
     assert client.socket.recv(1)
     server.ask(server.listener.drop)
     server.ask(server.listener.drained)

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import pytest
 from tests.faults.corruption import bits, cut, insert, length
 from tests.faults.corruption import noise as replace
-from tests.simulator.tds.raw import ATTENTION, BULK, EOM, HEADER, LOGIN, NORMAL, Codec
+from tests.simulator.tds.raw import ATTENTION, BULK, EOM, HEADER, LOGIN, NORMAL, language, login_record
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
 from ase_simulator.server import Listener
+from ase_simulator.tds.fields import u2, u4
 
 PACKETS_A_CONNECTION = 10
 CONNECTIONS_AT_ONCE = 16
@@ -21,19 +22,19 @@ def packet(body: bytes, kind: int = NORMAL, status: int = EOM) -> bytes:
     return HEADER.pack(kind, status, len(body) + HEADER.size, 0, 0, 0) + body
 
 
-def valid_packets(codec: Codec) -> list[bytes]:
-    """One of every request; the login is in the same byte order."""
+def valid_packets() -> list[bytes]:
+    """One of every request."""
     requests = [
-        *(codec.language(what) for what in ("numbers 3", "types null", "hang")),
-        *(bytes((token,)) + codec.u2(9) + b"the rest " for token in (0xE6, 0xE7, 0x62, 0x83, 0x86)),
-        codec.language("numbers 1") + b"\xec" + codec.u2(2) + bytes(2),
+        *(language(what) for what in ("numbers 3", "types null", "hang")),
+        *(bytes((token,)) + u2(9) + b"the rest " for token in (0xE6, 0xE7, 0x62, 0x83, 0x86)),
+        language("numbers 1") + b"\xec" + u2(2) + bytes(2),
         b"\x71\0",
     ]
     return [
         *(packet(request) for request in requests),
-        packet(codec.u4(4) + b"text", BULK),
+        packet(u4(4) + b"text", BULK),
         packet(b"", ATTENTION),
-        packet(codec.login(USER, PASSWORD), LOGIN),
+        packet(login_record(USER, PASSWORD), LOGIN),
     ]
 
 
@@ -66,12 +67,11 @@ async def fuzz(listener: Listener, packets: int, chance: random.Random) -> int:
     """Send that many packets over many connections; the number that was sent."""
     sent = 0
     while sent < packets:
-        codec = Codec(chance.choice("<>"))
-        samples = valid_packets(codec)
+        samples = valid_packets()
         reader, writer = await asyncio.open_connection(*listener.address)
         swallowing = asyncio.create_task(reader.read(-1))
         if chance.random() < 0.9:
-            writer.write(packet(codec.login(USER, PASSWORD), LOGIN))
+            writer.write(packet(login_record(USER, PASSWORD), LOGIN))
         for _ in range(chance.randint(1, PACKETS_A_CONNECTION)):
             mutate, framed = chance.choice(MUTATIONS)
             writer.write(mutated(chance.choice(samples), mutate, chance, framed=framed))
@@ -98,7 +98,7 @@ async def survive(packets: int, seed: int) -> None:
                 await asyncio.sleep(0.01)
         assert backend.open_sessions == 0
         reader, writer = await asyncio.open_connection(*listener.address)
-        writer.write(packet(Codec().login(USER, PASSWORD), LOGIN))
+        writer.write(packet(login_record(USER, PASSWORD), LOGIN))
         header = await reader.readexactly(HEADER.size)
         assert header[0] == 4
         writer.close()
