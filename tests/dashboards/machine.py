@@ -1,12 +1,24 @@
-"""A handwritten machine: /proc, /sys, and a stand-in for perf whose counts depend on them."""
+"""A handwritten machine: /proc, /sys, and what perf counts there."""
 
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ase_exporter.assets import load_yaml
 
 FILES: dict[str, dict[str, str]] = load_yaml(Path(__file__).with_suffix(".yaml").read_text())
-_POOL = "sys/kernel/mm/hugepages/hugepages-2048kB"
+# Per second, in 10^6, invented to fill panels: in small pages, and in huge pages.
+COUNTS = {
+    "dTLB-loads": (160_000, 175_000),
+    "dTLB-load-misses": (260, 105),
+    "dTLB-store-misses": (90, 36),
+    "iTLB-load-misses": (30, 26),
+    "instructions": (410_000, 452_000),
+    "cycles": (395_000, 391_000),
+    "d-cycles-waited": (7_900, 3_000),
+    "i-cycles-waited": (400, 300),
+    "d-main-memory-reads": (0.52, 0.36),
+    "i-main-memory-reads": (0.02, 0.02),
+}
 
 
 def before(root: Path) -> None:
@@ -19,14 +31,13 @@ def after(root: Path) -> None:
     _write(root, FILES["after"])
 
 
-def perf(root: Path) -> None:
-    """Write a stand-in for perf. Its counts are invented, to fill panels."""
-    program = root / "perf"
-    source = Path(__file__).with_name("stand_in_perf.py")
-    program.write_text(
-        f'#!/bin/sh\nexec {sys.executable} -S -E {source} {root / _POOL / "nr_hugepages"} "$@"\n'
-    )
-    program.chmod(0o755)
+def counted(intervals: int, huge_from: int, seconds: float) -> Iterator[str]:
+    """What the stand-in for perf prints, an interval for each step; from one of them on in huge pages."""
+    for number in range(intervals):
+        yield "STEP"
+        for event, counts in COUNTS.items():
+            count = counts[number >= huge_from] * 1e6 * seconds
+            yield f"{(number + 1) * seconds:.9f},{count:.0f},,{event},{seconds * 1e9:.0f},100.00,,"
 
 
 def _write(root: Path, files: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from dashboards import write
 from tests.dashboards import machine
 from tests.e2e.evaluation import Query, Results, evaluate_series
 from tests.e2e.simulated_time import ALWAYS, MONITORING, RULES, Recording, metrics_in_rules, record
+from tests.exporter.host.perf_stand_in import StandIn
 from tests.exporter.sysmon.simulated import simulated_report
 from tests.programs import START
 
@@ -38,7 +39,7 @@ SCRAPES = 8
 END = SCRAPES * INTERVAL
 # After this scrape the machine has huge pages.
 SMALL_PAGES = 4
-# Real seconds between two scrapes of the machine, in which perf counts and what processes touched is read.
+# Real seconds between two scrapes of the machine, in which what processes touched is read.
 REAL_INTERVAL = 0.1
 
 
@@ -126,14 +127,15 @@ def _machine(directory: Path) -> Recording:
     """The page /metrics of an exporter there. directory: for the /proc and /sys of the machine."""
     recording = Recording(1.7e9, INTERVAL // 2, INTERVAL, _metrics())
     machine.before(directory)
-    machine.perf(directory)
+    stand_in = StandIn(directory)
+    stand_in.play(*machine.counted(SCRAPES, SMALL_PAGES, REAL_INTERVAL))
     collectors = HostCollectors(
         HostConfig(
             procfs=directory / "proc",
             sysfs=directory / "sys",
             smaps_interval=REAL_INTERVAL,
             collectors=Collectors(perf=True),
-            perf=Perf(binary=str(directory / "perf"), interval=REAL_INTERVAL),
+            perf=Perf(binary=str(stand_in.program), interval=REAL_INTERVAL),
         )
     )
     assert collectors.perf and collectors.process
@@ -147,7 +149,7 @@ def _machine(directory: Path) -> Recording:
         for number in range(SCRAPES):
             if number == SMALL_PAGES:
                 machine.after(directory)
-            _counts_more(collectors.perf)
+            _count_more(stand_in, collectors.perf)
             collectors.process.wait()
             now += INTERVAL
             changes.on_snapshot("", replace(watcher.take_snapshot(), at=now, monotonic=now))
@@ -155,11 +157,13 @@ def _machine(directory: Path) -> Recording:
             recording.take(ALWAYS, lambda: [*own.families(), *collectors.collect(), *host_families(changes)])
     finally:
         collectors.close()
+        stand_in.close()
     return recording
 
 
-def _counts_more(perf: PerfCollector) -> None:
-    """Wait until perf has counted for another interval."""
+def _count_more(stand_in: StandIn, perf: PerfCollector) -> None:
+    """Let perf count for another interval."""
     with perf.changed:
         counted = perf.counted_seconds
+        stand_in.step()
         assert perf.changed.wait_for(lambda: perf.counted_seconds > counted, START)
