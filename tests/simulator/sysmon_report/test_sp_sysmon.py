@@ -1,6 +1,5 @@
 """sp_sysmon of the simulator: counting, clearing, errors."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,7 @@ from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
 from ase_simulator.model.scenario import load_scenario
-from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import Message, ReturnStatus
-from ase_simulator.sql.backend import SqlBackend
-from ase_simulator.sql.session import SqlSession
 
 SCENARIO = """
 name: small
@@ -38,37 +34,16 @@ class Server:
     def __init__(self, folder: Path, version: str) -> None:
         file = folder / "small.yaml"
         file.write_text(SCENARIO)
-        server = load_scenario(str(file), speed=0, version=version)[0]
-        assert isinstance(server, SimulatedServer)
-        self.model = server
+        (self.model,) = load_scenario(str(file), speed=0, version=version)
+        self.model.sleep = self._sleep  # type: ignore[method-assign]
         self.model.advance(100)
-        self.backend = SqlBackend(server)
+        self.sa = Client(self.model)
 
-    def session(self, user: str = "sa", password: str = "") -> SqlSession:
-        return Client(self.model, user, password, self.backend).session
-
-    def run(self, *batches: str, user: str = "sa", password: str = "") -> list[list[Message]]:
-        """The messages of concurrent batches, each in a separate session."""
-        return asyncio.run(self._run(batches, user, password))
-
-    async def _run(self, batches: tuple[str, ...], user: str, password: str) -> list[list[Message]]:
-        tasks = [
-            asyncio.ensure_future(self._messages(self.session(user, password), batch)) for batch in batches
-        ]
-        while not all(task.done() for task in tasks):
-            await asyncio.sleep(0)
-            if self.model.world.clock.sleepers == sum(not task.done() for task in tasks):
-                self.model.advance(0.5)
-        return [task.result() for task in tasks]
-
-    @staticmethod
-    async def _messages(session: SqlSession, batch: str) -> list[Message]:
-        found = [result async for result in session.execute(batch)]
-        session.close()
-        return [result for result in found if isinstance(result, Message)]
+    async def _sleep(self, seconds: float) -> None:
+        self.model.advance(seconds)
 
     def report(self, batch: str) -> Report:
-        return parse("\n".join(message.text for message in self.run(batch)[0]))
+        return parse("\n".join(self.sa.printed(batch)))
 
     def monitors(self) -> dict[tuple[str, str], int]:
         return {
@@ -124,16 +99,6 @@ def test_clear_affects_all_sessions(server: Server, batch: str) -> None:
     assert server.state()["CountersCleared"] != server.state()["StartDate"]
 
 
-def test_begin_and_end_sample_report_what_was_between(server: Server) -> None:
-    assert server.run("sp_sysmon begin_sample") == [[]]
-    server.model.advance(45)
-    report = server.report("sp_sysmon end_sample, xactsum")
-    assert report.header.interval is not None and report.header.interval.total_seconds() == pytest.approx(
-        45, abs=2
-    )
-    assert [message.number for message in server.run("sp_sysmon end_sample")[0]] == [19374]
-
-
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
@@ -142,33 +107,22 @@ def test_begin_and_end_sample_report_what_was_between(server: Server) -> None:
         ("'00:99:00'", 18179),
         ("'00:00:10', nosuchsection", 18534),
         ("'00:00:10', noclear, clear", 19449),
-        ("begin_sample, noclear", 19361),
-        ("end_sample", 19374),
+        ("begin_sample", 20999),
+        ("end_sample", 20999),
     ],
 )
 def test_errors_are_messages_and_a_status(server: Server, arguments: str, number: int) -> None:
-    async def results() -> list[object]:
-        return [result async for result in server.session().execute(f"exec sp_sysmon {arguments}")]
-
-    found = asyncio.run(results())
+    found = server.sa.results(f"exec sp_sysmon {arguments}")
     assert [result.number for result in found if isinstance(result, Message)] == [number]
     assert [result.value for result in found if isinstance(result, ReturnStatus)] == [1]
 
 
-def test_two_concurrent_runs_collide_in_tempdb(server: Server) -> None:
-    runs = server.run("sp_sysmon '00:00:10', kernel, noclear", "sp_sysmon '00:00:10', kernel, noclear")
-    # Each session has a thread of its own, so either may be the first.
-    refused, report = sorted(runs, key=len)
-    assert len(report) > 50
-    assert [message.number for message in refused] == [17197]
-
-
 def test_it_needs_sa_role(server: Server) -> None:
-    refused = server.run("sp_sysmon '00:00:10'", user="ase_exporter", password="exporter")[0]
-    assert 10353 in [message.number for message in refused]
+    other = Client(server.model, "ase_exporter", "exporter", server.sa.backend)
+    assert other.errors("sp_sysmon '00:00:10'") == [10353]
 
 
 def test_dbcc_monitor_clears_sysmonitors(server: Server) -> None:
     before = server.monitors()
-    server.run("dbcc monitor('sample', 'all', 'on') dbcc monitor('clear', 'all', 'on')")
+    server.sa.results("dbcc monitor('sample', 'all', 'on') dbcc monitor('clear', 'all', 'on')")
     assert server.monitors()["access", "xacts"] < before["access", "xacts"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ase_simulator.results import Affected, Ended, Message, Result, Type
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import SqlError, refusal
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, refusal
 from ase_simulator.sql.execute.target import drop_table
 from ase_simulator.sql.procedures import PARTS, PROCEDURES, procedure
 from ase_simulator.sql.procedures.sysmon import sp_sysmon
@@ -148,6 +148,8 @@ async def _script(interpreter: "Interpreter", found: Procedure, outcome: Outcome
     except LeaveBatch as leave:
         outcome.status = leave.status
     except SqlError as error:
+        if isinstance(error, NotSimulatedError):
+            session.server.faults.not_simulated(error.what)
         outcome.status = 1
         yield error.message
     finally:
