@@ -13,8 +13,9 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import httpx2
@@ -37,9 +38,8 @@ class Watch:
     def __init__(self, secrets: frozenset[str]) -> None:
         forms = {form: secret for secret in secrets for form in (secret, quote(secret))}
         self._forms = {form.encode(): secret for form, secret in forms.items()}
-        self._max_length = max(map(len, self._forms))
         self._leaks: list[str] = []
-        self._files: dict[Path, tuple[int, Callable[[bytes], None]]] = {}
+        self._files: dict[Path, int] = {}
         self._lock = threading.Lock()
 
     def see(self, where: str, shown: str | bytes) -> bool:
@@ -51,49 +51,47 @@ class Watch:
                 self._leaks += [f"{where} shows the secret {secret!r}" for secret in sorted(found)]
         return bool(found)
 
-    def stream(self, where: str) -> Callable[[bytes], None]:
-        """A checker for output that arrives in pieces: it also finds a secret that is split between two."""
-        last = b""
-
-        def see(piece: bytes) -> None:
-            nonlocal last
-            whole = last + piece
-            last = b"" if self.see(where, whole) else whole[-self._max_length + 1 :]
-
-        return see
-
     def follow(self, path: Path) -> None:
         """Check a file as well, whenever leaks are taken."""
         with self._lock:
-            self._files.setdefault(path, (0, self.stream(str(path))))
+            self._files.setdefault(path, 0)
 
     def take(self) -> list[str]:
         """The leaks since the last call, each once."""
-        for path, (place, see) in list(self._files.items()):
+        for path, place in list(self._files.items()):
             with contextlib.suppress(OSError), path.open("rb") as file:
                 file.seek(place)
-                see(file.read())
-                self._files[path] = (file.tell(), see)
+                written = file.read()
+                self.see(str(path), written)
+                # A line of which only the beginning is there is looked at again.
+                self._files[path] += written.rfind(b"\n") + 1
         with self._lock:
             leaks, self._leaks = self._leaks, []
         return list(dict.fromkeys(leaks))
 
 
-class _WatchedPipe(io.FileIO):
-    """The reading end of a pipe; its bytes are checked as they are read."""
+class _WatchedPipe:
+    """The end of a pipe that a test reads; what it reads is checked, by lines or as a whole."""
 
-    see: Callable[[bytes], None]
+    def __init__(self, stream: IO[Any], see: Callable[[str | bytes], object]) -> None:
+        self._stream, self._see = stream, see
 
-    def readinto(self, buffer: Any) -> int | None:
-        count = super().readinto(buffer)
-        if count:
-            self.see(bytes(memoryview(buffer)[:count]))
-        return count
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
-    def readall(self) -> bytes:
-        data = super().readall()
-        self.see(data)
-        return data
+    def __iter__(self) -> Iterator[Any]:
+        while line := self.readline():
+            yield line
+
+    def readline(self) -> Any:
+        line = self._stream.readline()
+        self._see(line)
+        return line
+
+    def read(self) -> Any:
+        text = self._stream.read()
+        self._see(text)
+        return text
 
 
 def watch_everything(watch: Watch) -> None:
@@ -117,10 +115,9 @@ def _watch_processes(watch: Watch) -> None:
             return
         for name in ("stdout", "stderr"):
             where = f"{name} of {' '.join(words[:4])}"
-            stream = getattr(process, name)
-            if isinstance(stream, io.TextIOWrapper | io.BufferedReader):
-                setattr(process, name, _watched_pipe(stream, watch.stream(where)))
-            elif stream is None and isinstance(options.get(name), io.IOBase):
+            if stream := getattr(process, name):
+                setattr(process, name, _WatchedPipe(stream, partial(watch.see, where)))
+            elif isinstance(options.get(name), io.IOBase):
                 watch.follow(Path(f"/proc/self/fd/{options[name].fileno()}").readlink())
 
     def communicated(process: Any, *arguments: Any, **options: Any) -> Any:
@@ -131,16 +128,6 @@ def _watch_processes(watch: Watch) -> None:
 
     subprocess.Popen.__init__ = started  # type: ignore[method-assign, assignment]
     subprocess.Popen.communicate = communicated  # type: ignore[method-assign, assignment]
-
-
-def _watched_pipe(stream: io.TextIOWrapper | io.BufferedReader, see: Callable[[bytes], None]) -> io.IOBase:
-    pipe = _WatchedPipe(os.dup(stream.fileno()), "rb")
-    pipe.see = see
-    stream.close()
-    binary = io.BufferedReader(pipe)
-    if not isinstance(stream, io.TextIOWrapper):
-        return binary
-    return io.TextIOWrapper(binary, encoding=stream.encoding, errors=stream.errors)
 
 
 def _watch_responses(watch: Watch) -> None:

@@ -124,17 +124,16 @@ def test_the_program_decides_whose_output_is_watched(command: str, program: set[
     assert programs_of(command) == program
 
 
-def test_a_secret_in_pieces_or_percent_encoded_is_found() -> None:
+def test_a_secret_in_pieces_or_percent_encoded_is_found_once(tmp_path: Path) -> None:
     watch = Watch(frozenset({"planted as good"}))
-    see = watch.stream("here")
-    see(b"plant")
-    see(b"ed as good")
-    watch.see("there", "/probe?pw=planted%20as%20good")
-    assert watch.take() == [
-        "here shows the secret 'planted as good'",
-        "there shows the secret 'planted as good'",
-    ]
+    log = tmp_path / "log"
+    log.write_text("a line\nplant")
+    watch.follow(log)
     assert watch.take() == []
+    log.write_text("a line\nplanted as good\n")
+    watch.see("there", "/probe?pw=planted%20as%20good")
+    found = [f"{where} shows the secret 'planted as good'" for where in ("there", log)]
+    assert (watch.take(), watch.take()) == (found, [])
 
 
 def test_no_secret_is_part_of_another_or_an_everyday_word() -> None:
