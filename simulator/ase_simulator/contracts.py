@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypedDict
 
-from ase_simulator.results import Message, Result, TransactionState
+from ase_simulator.results import Message, Result
 
 # One row of a table by column name. To the client a number that is left out is 0, and any other column NULL.
 Row = dict[str, object]
@@ -38,9 +38,6 @@ class Session(Protocol):
 
     @property
     def database(self) -> str: ...
-
-    @property
-    def transaction(self) -> TransactionState: ...
 
     def execute(self, sql: str) -> AsyncIterator[Result]:
         """Run a batch. Errors: Message."""

@@ -6,7 +6,6 @@ imports the other.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Literal
 
 TypeName = Literal[
@@ -15,15 +14,6 @@ TypeName = Literal[
     "smalldatetime", "date", "time", "bigdatetime", "bigtime", "char", "varchar", "nchar", "nvarchar",
     "unichar", "univarchar", "binary", "varbinary", "text", "unitext", "image",
 ]  # fmt: skip
-
-
-class TransactionState(IntEnum):
-    """What the last statement left of the session's transaction."""
-
-    NONE = 0
-    SUCCEEDED = 1
-    IN_PROGRESS = 2
-    ABORTED = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from itertools import count
 
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.replay.file import Recorded
-from ase_simulator.results import Column, Disconnect, Message, Result, Rows, TransactionState, Type
+from ase_simulator.results import Column, Disconnect, Message, Result, Rows, Type
 from ase_simulator.sql.logins import Login, Logins, standard_logins
 
 NOT_RECORDED = 30001
@@ -63,7 +63,6 @@ class ReplaySession:
     """
 
     database = "master"
-    transaction = TransactionState.NONE
 
     def __init__(self, answers: Answers, spid: int) -> None:
         self.spid = spid

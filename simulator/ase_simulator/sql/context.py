@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ase_simulator.contracts import LoginRequest, Row
 from ase_simulator.model.server import SimulatedServer
-from ase_simulator.results import TransactionState, Type
+from ase_simulator.results import Type
 from ase_simulator.schema.catalog import NEWEST, TableDefinition, catalog
 from ase_simulator.schema.profiles import Profile
 from ase_simulator.sql.errors import SqlError, refusal
@@ -75,11 +75,6 @@ class Context(ABC):
     @property
     def database(self) -> str:
         return self.names.database
-
-    @property
-    def transaction(self) -> TransactionState:
-        """What the last statement left of the transaction."""
-        return self.transactions.state
 
     @property
     def trancount(self) -> int:

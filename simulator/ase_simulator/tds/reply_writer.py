@@ -5,7 +5,7 @@ import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from ase_simulator.contracts import ServerError, Session
+from ase_simulator.contracts import ServerError
 from ase_simulator.faults import Break, Faults
 from ase_simulator.results import (
     Affected,
@@ -16,7 +16,6 @@ from ase_simulator.results import (
     Result,
     ReturnStatus,
     Rows,
-    TransactionState,
 )
 from ase_simulator.tds import tokens
 from ase_simulator.tds.dialect import Dialect
@@ -51,13 +50,12 @@ async def closing(results: AsyncIterator[Result]) -> AsyncIterator[None]:
 class ReplyWriter:
     """Writes one reply. A DONE is held back until it is clear whether more follows."""
 
-    def __init__(self, reply: Reply, dialect: Dialect, server: str, faults: Faults, session: Session) -> None:
-        self._session = session
+    def __init__(self, reply: Reply, dialect: Dialect, server: str, faults: Faults) -> None:
         self._reply = reply
         self._dialect = dialect
         self._server = server
         self._faults = faults
-        self._held: tuple[DoneToken, int, int, TransactionState] | None = None
+        self._held: tuple[DoneToken, int, int] | None = None
 
     def add(self, token: bytes) -> None:
         """Append a token, after the DONE that was held back."""
@@ -67,18 +65,13 @@ class ReplyWriter:
     def done(self, status: int = Done.FINAL, count: int = 0, token: DoneToken = DoneToken.DONE) -> None:
         """The end of a statement or request."""
         self._release()
-        self._held = (token, status, count, self._session.transaction)
+        self._held = (token, status, count)
 
     async def finish(self) -> None:
         """End the reply; the DONE that is held back becomes final."""
-        token, status, count, transaction = self._held or (
-            DoneToken.DONE,
-            Done.FINAL,
-            0,
-            self._session.transaction,
-        )
+        token, status, count = self._held or (DoneToken.DONE, Done.FINAL, 0)
         self._held = None
-        self._reply.add(tokens.done(status, count, token, transaction))
+        self._reply.add(tokens.done(status, count, token))
         await self._reply.finish()
 
     async def batch(self, results: AsyncIterator[Result], request: str) -> None:
@@ -164,6 +157,6 @@ class ReplyWriter:
 
     def _release(self) -> None:
         if self._held is not None:
-            token, status, count, transaction = self._held
+            token, status, count = self._held
             self._held = None
-            self._reply.add(tokens.done(status | Done.MORE, count, token, transaction))
+            self._reply.add(tokens.done(status | Done.MORE, count, token))

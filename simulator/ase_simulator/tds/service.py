@@ -25,7 +25,7 @@ class Service:
 
     async def respond(self, message: ClientMessage) -> bool:
         """Answer one message; False after a logout."""
-        answer = ReplyWriter(self._reply, self._dialect, self._server, self._faults, self._session)
+        answer = ReplyWriter(self._reply, self._dialect, self._server, self._faults)
         if message.kind is PacketType.BULK:
             raise ProtocolError("data without INSERT BULK or WRITETEXT BULK")
         keep_open = True

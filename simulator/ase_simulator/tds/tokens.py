@@ -2,7 +2,7 @@
 
 from enum import IntEnum, IntFlag
 
-from ase_simulator.results import EnvChange, Message, TransactionState
+from ase_simulator.results import EnvChange, Message
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import i4, u2, u4
 
@@ -13,7 +13,6 @@ class Done(IntFlag):
     FINAL = 0x00
     MORE = 0x01
     ERROR = 0x02
-    TRANSACTION = 0x04
     COUNT = 0x10
     ATTENTION = 0x20
 
@@ -45,15 +44,9 @@ TDS_5_0 = bytes((5, 0, 0, 0))
 MAX_TEXT = 16 * 1024
 
 
-def done(
-    status: int,
-    count: int = 0,
-    token: DoneToken = DoneToken.DONE,
-    transaction: TransactionState = TransactionState.NONE,
-) -> bytes:
-    if transaction:
-        status |= Done.TRANSACTION
-    return bytes((token,)) + u2(status) + u2(transaction) + u4(count & 0xFFFFFFFF)
+def done(status: int, count: int = 0, token: DoneToken = DoneToken.DONE) -> bytes:
+    """The end of a statement, which says nothing of its transaction."""
+    return bytes((token,)) + u2(status) + u2(0) + u4(count & 0xFFFFFFFF)
 
 
 def message(dialect: Dialect, server: str, what: Message) -> bytes:

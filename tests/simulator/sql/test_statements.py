@@ -45,7 +45,6 @@ def answered(session: Client, sql: str) -> dict[str, object]:
         "texts": [error.text for error in errors],
         "lines": [error.line for error in errors],
         "status": [result.value for result in results if isinstance(result, ReturnStatus)],
-        "transaction": session.session.transaction.name,
         "ends": Disconnect() in results,
     }
 

@@ -17,7 +17,7 @@ REQUESTS = {*range(1, 39), 40, 42, 43, 45, 46, 48, 49, 50, 51, 59, 61, 62, 63, 6
 REJECTIONS = {27, 29, 30, 33}
 
 DONE_TOKENS = {0xFD: "DONE", 0xFE: "DONEPROC", 0xFF: "DONEINPROC"}
-MORE, ERROR, IN_TRANSACTION, COUNT, ATTENTION_ACK = 0x01, 0x02, 0x04, 0x10, 0x20
+MORE, ERROR, COUNT, ATTENTION_ACK = 0x01, 0x02, 0x10, 0x20
 # Of the types that tests ask for: int and bigint; integers and characters that may be NULL; keys of passwords.
 SIZES = {0x38: 4, 0xBF: 8}
 SHORT = {0x26, 0x27, 0x2F}
@@ -81,8 +81,8 @@ class ReplyReader:
     def _token(self, fields: Fields) -> Token:
         token = fields.u1()
         if token in DONE_TOKENS:
-            status, transaction, count = fields.u2(), fields.u2(), fields.u4()
-            return Token(DONE_TOKENS[token], {"status": status, "transaction": transaction, "count": count})
+            status, _, count = fields.u2(), fields.u2(), fields.u4()
+            return Token(DONE_TOKENS[token], {"status": status, "count": count})
         if token in (0xD1, 0xD7):
             values = [_value(fields, kind) for kind in self._types]
             return Token("ROW" if token == 0xD1 else "PARAMS", {"values": values})

@@ -14,7 +14,6 @@ from ase_simulator.results import (
     Message,
     Result,
     Rows,
-    TransactionState,
     Type,
 )
 
@@ -66,10 +65,6 @@ class ScriptedSession:
         backend.open_sessions += 1
         self._open = True
 
-    @property
-    def transaction(self) -> TransactionState:
-        return self._backend.transaction
-
     def close(self) -> None:
         if self._open:
             self._open = False
@@ -117,7 +112,6 @@ class ScriptedBackend:
         self.heard: list[str] = []
         self.logins: list[LoginRequest] = []
         self.open_sessions = 0
-        self.transaction = TransactionState.NONE
         self.hanging = asyncio.Event()
         self.released = asyncio.Event()
         self._spid = 10

@@ -8,7 +8,6 @@ from tests.simulator.tds.raw import (
     ATTENTION_ACK,
     COUNT,
     ERROR,
-    IN_TRANSACTION,
     MORE,
     RawClient,
     Token,
@@ -17,7 +16,7 @@ from tests.simulator.tds.raw import (
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers_that_fail
 
-from ase_simulator.results import Affected, Column, Ended, Message, Result, Rows, TransactionState, Type
+from ase_simulator.results import Affected, Column, Ended, Message, Rows, Type
 
 LOGOUT = b"\x71\0"
 
@@ -154,27 +153,6 @@ def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(
 ) -> None:
     backend.answers["create"] = lambda: [Ended(), Affected(2)]
     assert statuses(client.ask("create")) == [("DONE", MORE), ("DONE", COUNT)]
-
-
-@pytest.mark.parametrize(
-    ("state", "status"),
-    [
-        (TransactionState.NONE, 0),
-        (TransactionState.SUCCEEDED, IN_TRANSACTION),
-        (TransactionState.IN_PROGRESS, IN_TRANSACTION),
-        (TransactionState.ABORTED, IN_TRANSACTION),
-    ],
-)
-def test_done_tells_the_state_of_the_transaction(
-    client: RawClient, backend: ScriptedBackend, state: TransactionState, status: int
-) -> None:
-    def work() -> list[Result]:
-        backend.transaction = state
-        return [Ended(), Affected(2)]
-
-    backend.answers["work"] = work
-    done = [(token["status"], token["transaction"]) for token in client.ask("work") if token.name == "DONE"]
-    assert done == [(status | MORE, state), (status | COUNT, state)]
 
 
 @pytest.mark.parametrize(

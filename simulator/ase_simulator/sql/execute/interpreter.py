@@ -90,7 +90,6 @@ class Interpreter:
         """One statement."""
         session = self.session
         session.names.refresh()
-        session.transactions.settle()
         session.activity.command = _COMMANDS.get(type(statement), session.activity.command)
         if session.settings.chained and not session.trancount and _chains(statement):
             session.transactions.begin("", chained=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from ase_simulator.results import TransactionState
 from ase_simulator.sql.state.locks import Locker, Locks
 
 Action = Callable[[], None]
@@ -13,19 +12,12 @@ class Transactions:
 
     def __init__(self, locks: Locks, locker: Locker) -> None:
         self.depth = 0
-        self.state = TransactionState.NONE
         self._locks = locks
         self._locker = locker
         self._undo: list[Action] = []
 
-    def settle(self) -> None:
-        """Call before each statement: the end of a transaction is the state of one statement."""
-        if not self.depth:
-            self.state = TransactionState.NONE
-
     def begin(self, name: str, *, chained: bool = False) -> None:
         """Start a transaction; a nested one is only counted."""
-        self.state = TransactionState.IN_PROGRESS
         if not self.depth:
             shown = "$chained_transaction" if chained else name or "$user_transaction"
             self._locker.state.transaction, self._locker.state.began = shown, self._locker.now()
@@ -34,7 +26,6 @@ class Transactions:
     def commit(self) -> None:
         """End the innermost transaction; the outermost one keeps the changes."""
         if self.depth == 1:
-            self.state = TransactionState.SUCCEEDED
             self._locker.state.transactions += 1
             self._end()
         self.depth = max(self.depth - 1, 0)
@@ -45,7 +36,6 @@ class Transactions:
         while self._undo:
             self._undo.pop()()
         self.depth = 0
-        self.state = TransactionState.ABORTED
         self._locker.state.rollbacks += 1
         self._end()
 
