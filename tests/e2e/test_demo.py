@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,12 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from tests.paths import REPOSITORY
 from tests.ports import free_block
+from tests.programs import START, eventually, running
 
 from ase_simulator.demo.figures import published
 
 SIMULATOR = Path(sys.executable).with_name("ase-simulator")
-TIMEOUT = 120
 PORTS = 7
 WIDE_TERMINAL = os.environ | {"COLUMNS": "160"}
 
@@ -36,29 +34,24 @@ class Demo:
 
     def printed(self, pattern: str) -> list[str]:
         """Return matches in its output; waits for the first."""
-        deadline = time.monotonic() + TIMEOUT
-        while not (found := re.findall(pattern, self.log.read_text(), re.MULTILINE)):
-            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.1)
+        found: list[str] = []
+
+        def is_there() -> bool:
+            found[:] = re.findall(pattern, self.log.read_text(), re.MULTILINE)
+            assert found or self.process.poll() is None, self.log.read_text()
+            return bool(found)
+
+        eventually(pattern, is_there, START)
         return found
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     directory = tmp_path_factory.mktemp("demo")
-    command: list[str | Path] = [
-        SIMULATOR,
-        "demo",
-        f"--port-base={free_block(PORTS)}",
-        f"--directory={directory}",
-    ]
     log = directory.with_suffix(".log")
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=subprocess.STDOUT)
-    yield Demo(process, log)
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        process.wait(TIMEOUT)
+    options = [f"--port-base={free_block(PORTS)}", f"--directory={directory}"]
+    with running(log, SIMULATOR, "demo", *options) as process:
+        yield Demo(process, log)
 
 
 def test_every_printed_address_answers(demo: Demo) -> None:
@@ -79,17 +72,15 @@ def test_every_printed_address_answers(demo: Demo) -> None:
 )
 def test_every_printed_command_works(demo: Demo, command: str, expected: str) -> None:
     (line,) = demo.printed(rf"^  (\S+ {command} .*)$")
-    deadline = time.monotonic() + 3 * TIMEOUT
-    while True:
-        words = shlex.split(line, comments=True)
+
+    def works() -> bool:
         done = subprocess.run(
-            words, cwd=REPOSITORY, capture_output=True, text=True, timeout=TIMEOUT, env=WIDE_TERMINAL
+            shlex.split(line, comments=True), capture_output=True, text=True, env=WIDE_TERMINAL
         )
-        if done.returncode == 0 and expected in done.stdout:
-            break
-        # The command finds something from a later run on.
-        assert time.monotonic() < deadline, done.stdout + done.stderr
-        time.sleep(2)
+        return done.returncode == 0 and expected in done.stdout
+
+    # The command finds something from a later run on.
+    eventually(f"{line} says {expected}", works, 3 * START, every=2)
 
 
 def test_ctrl_c_stops_all_processes_and_shows_what_was_measured(demo: Demo) -> None:
@@ -97,8 +88,8 @@ def test_ctrl_c_stops_all_processes_and_shows_what_was_measured(demo: Demo) -> N
     started = psutil.Process(demo.process.pid).children(recursive=True)
     assert len(started) >= 4
     demo.process.send_signal(signal.SIGINT)
-    assert demo.process.wait(TIMEOUT) == 0
-    _, alive = psutil.wait_procs(started, timeout=TIMEOUT)
+    assert demo.process.wait(START) == 0
+    _, alive = psutil.wait_procs(started, timeout=START)
     assert alive == []
     shown = re.findall(r"^(series \d run \S+):", demo.log.read_text(), re.MULTILINE)
     assert shown == [*published()][: len(shown)]

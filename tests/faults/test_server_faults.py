@@ -1,11 +1,11 @@
 """Faults of a (simulated) server, and what a scrape still guarantees."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from tests.exporter.clocks import ShiftedClock
-from tests.exporter.simulated import Simulated, run, scraper_of
+from tests.exporter.simulated import run, scraper_of
 from tests.faults.scraping import failed, samples, scrape
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
@@ -14,19 +14,6 @@ from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Simulated]:
-    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
-        yield server
-
-
-@pytest.fixture
-def server(shared: Simulated) -> Iterator[Simulated]:
-    yield shared
-    shared.model.world.locked = shared.model.world.loading = frozenset()
-    shared.faults.refuse = False
 
 
 def connect(server: Running) -> Connection:
@@ -82,18 +69,17 @@ def test_rows_that_end_in_an_error_are_not_taken_for_all(backend: ScriptedBacken
 
 
 @pytest.mark.parametrize("jump", [-86400.0, 86400.0], ids=["back", "ahead"])
-def test_a_jump_of_the_exporters_clock_changes_no_counter_and_no_deadline(
-    server: Simulated, jump: float
-) -> None:
+def test_a_jump_of_the_exporters_clock_changes_no_counter_and_no_deadline(jump: float) -> None:
     shifted = ShiftedClock()
-    one = scraper_of(server.address, clock=shifted, changes_interval=0.0)
-    scrape(one)
-    before = samples(scrape(one))
-    shifted.jump = jump
-    server.advance(15.0)
-    seen = scrape(one)
-    after = samples(seen)
-    one.close()
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        one = scraper_of(server.address, clock=shifted, changes_interval=0.0)
+        scrape(one)
+        before = samples(scrape(one))
+        shifted.jump = jump
+        server.advance(15.0)
+        seen = scrape(one)
+        after = samples(seen)
+        one.close()
     assert not failed(seen)
     for name in (each for each in before if each.endswith("_total")):
         assert after[name].keys() >= before[name].keys()
