@@ -17,10 +17,11 @@ from ase_exporter.untrusted.redaction import remember, without_credentials
 TIMEOUT = 10.0
 # Bytes: far more than the longest history takes.
 MAX_ANSWER = 64 << 20
-# By the status of an answer; what an exporter refuses otherwise, it explains.
+# By method and status of an answer; what an exporter refuses otherwise, it explains.
 _EXPECTED = {
-    401: ": expected --user and --password-file",
-    404: ": expected the address of an exporter at --url, and an id that `changes` shows",
+    ("GET", 401): ": expected --user and --password-file",
+    ("POST", 401): ": expected --user and --password-file",
+    ("GET", 404): ": expected the address of an exporter at --url",
 }
 
 
@@ -66,7 +67,7 @@ class ExporterClient:
             raise UserError(f"{shown}: {reason}") from None
         if not httpx2.codes.is_success(status):
             reason = one_line(" ".join(body.decode(errors="replace").split()))[:200]
-            raise UserError(f"{shown}: HTTP {status}: {reason}{_EXPECTED.get(status, '')}")
+            raise UserError(f"{shown}: HTTP {status}: {reason}{_EXPECTED.get((method, status), '')}")
         return body
 
     def _verify(self) -> ssl.SSLContext | bool:

@@ -21,9 +21,9 @@ def parse_filter(
     """
     now = time.time() if now is None else now
     target = parameters.get("target") or None
-    since, until = (
-        moment_option(f"{mark}{name}", parameters[name], now) if parameters.get(name) else None
-        for name in ("since", "until")
+    since = moment_option(f"{mark}since", parameters["since"], now) if parameters.get("since") else None
+    until = (
+        moment_option(f"{mark}until", parameters["until"], now, since) if parameters.get("until") else None
     )
     if since is not None and until is not None and until < since:
         raise UserError(f"{mark}until: {parameters['until']!r}: expected a time after {mark}since")

@@ -30,6 +30,7 @@ _REWORDED = {
     "Input should be a valid number, unable to parse string as a number": "expected a number",
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
     "Input should be ": "expected a number ",
+    "is not readable.": "is not readable: expected one that this user may read",
 }
 
 # What stands for a value in the help, by its type.

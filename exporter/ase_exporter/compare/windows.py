@@ -30,7 +30,8 @@ def parse_span(name: str, text: str, now: float) -> Span:
     if not dots:
         raise UserError(f"window {name}: {text!r}: expected START..END")
     option = f"window {name}"
-    span = Span(name, moment_option(option, start, now), moment_option(option, end, now))
+    since = moment_option(option, start, now)
+    span = Span(name, since, moment_option(option, end, now, since))
     if span.seconds <= 0:
         raise UserError(f"window {name}: {text!r}: expected START before END")
     return span

@@ -4,7 +4,8 @@ A duration is a number of seconds, or numbers with units, the largest first: 500
 A moment is one of
 - `now`, or a duration before now: `now-2h`, or `2h` for short,
 - `today` or `yesterday`, with or without a time: yesterday 14:05,
-- a time alone, when the clock showed it last: 14:05,
+- a time alone, when the clock showed it last: 14:05; as the end of a period, the first one after the start if that is
+  later,
 - a date, with or without a time: 2026-05-04, 2026-05-04T10:30, 2026-05-04 10:30:00,
 - the same with `Z` or an offset: 2026-05-04T10:30Z, 2026-05-04T10:30+02:00,
 - Unix seconds.
@@ -47,9 +48,10 @@ def parse_duration(text: str) -> float:
     return math.fsum(float(number) * unit for number, unit in parts if number)
 
 
-def parse_moment(text: str, now: float) -> float:
+def parse_moment(text: str, now: float, since: float | None = None) -> float:
     """Unix time of a moment. Raises ValueError with one line that says what was expected.
 
+    since: the start of the period whose end it is.
     A local time that the clock shows twice, or skips, when daylight saving time ends or begins is an error that
     asks for an offset. A date alone is the first moment of that local day.
     """
@@ -62,7 +64,10 @@ def parse_moment(text: str, now: float) -> float:
         date, clock, offset = match.groups()
         return _from_calendar(date, clock, (offset or "").upper())
     if text and (match := _DAY.fullmatch(text)):
-        return _from_day(match[1], match[2], now)
+        last = _from_day(match[1], match[2], now)
+        if match[1] or since is None or last > since:
+            return last
+        return _from_day(None, match[2], since + 86_400)
     ago = text.removeprefix("now-")
     if _PLAIN.fullmatch(ago):
         raise ValueError(EXPECTED_MOMENT)
@@ -101,9 +106,9 @@ def _from_calendar(date: str, clock: str | None, offset: str) -> float:
     raise ValueError(f"this machine's clock skips this time; expected an offset with it, {offsets}")
 
 
-def moment_option(option: str, text: str, now: float) -> float:
+def moment_option(option: str, text: str, now: float, since: float | None = None) -> float:
     """The time that an option or parameter gives, as `parse_moment` takes it. Raises UserError, which names it."""
     try:
-        return parse_moment(text, now)
+        return parse_moment(text, now, since)
     except ValueError as error:
         raise UserError(f"{option}: {text!r}: {error}") from None

@@ -244,7 +244,9 @@ def expectation(error: Mapping[str, Any]) -> str:
         return known
     text = str(error["msg"]).removeprefix("Value error, ").replace("\n", " ")
     comparison = "a number " if error["type"].startswith(("greater_than", "less_than")) else ""
-    return text.replace(_SHOULD_BE, f"expected {comparison}")
+    return re.sub(
+        "^[A-Z][a-z]+ should have ", "expected ", text.replace(_SHOULD_BE, f"expected {comparison}")
+    )
 
 
 def _line(node: yaml.Node, loc: Sequence[int | str]) -> int:

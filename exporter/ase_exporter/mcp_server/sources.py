@@ -49,7 +49,8 @@ class Sources:
     def window(self, arguments: inputs.Window) -> tuple[str, Span]:
         """Label matchers and window of a call. Raises UserError for bad times and windows over 31 days."""
         start, end, now = arguments.start, arguments.end, time.time()
-        span = Span(f"{start}..{end}", moment_option("start", start, now), moment_option("end", end, now))
+        since = moment_option("start", start, now)
+        span = Span(f"{start}..{end}", since, moment_option("end", end, now, since))
         if not 0 < span.seconds <= MAX_RANGE:
             raise UserError("end: expected a time after the start, within 31 days of it")
         return server_selector(arguments.server, self.selector), span

@@ -68,8 +68,9 @@ class Range:
 
     def period(self, now: float, scrape: float = 0) -> Period:
         """The period at a time. scrape: seconds between scrapes; a bin holds two or more. Raises UserError."""
-        until = min(now, moment_option("--until", self.end, now) if self.end else now)
-        since = moment_option("--since", self.start, now) if self.start else until - 7 * DAY
+        start = moment_option("--since", self.start, now) if self.start else None
+        until = min(now, moment_option("--until", self.end, now, start) if self.end else now)
+        since = until - 7 * DAY if start is None else start
         if until <= since:
             raise UserError("--since: the period ends before it begins, or lies in the future")
         if not MIN_SECONDS <= until - since <= MAX_SECONDS:

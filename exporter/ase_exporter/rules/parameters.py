@@ -70,7 +70,7 @@ def checked_value(name: str, value: Any, where: str) -> tuple[str, str]:
     if isinstance(value, str):
         value = _value(value, shipped[full])
     if expected := _mismatch(full, value, shipped[full]):
-        raise DefinitionError(f"{where}: {full}: {value!r}: expected {expected}")
+        raise DefinitionError(f"{where}: {name}: {value!r}: expected {expected}")
     return full, str(value)
 
 

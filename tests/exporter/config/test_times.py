@@ -175,3 +175,23 @@ def test_any_text_is_a_finite_time_or_rejected(text: str) -> None:
 def test_days_and_times_as_people_say_them(text: str, expected: str) -> None:
     with timezone(BERLIN):
         assert shown(parse_moment(text, NOW)) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        # At night, before that time has come.
+        ("yesterday 18:00", "16:00", "2026-05-04T16:00:00"),
+        ("14:00", "15:30", "2026-05-04T15:30:00"),
+        ("15:00", "15:00", "2026-05-05T15:00:00"),
+        # It was, after the start: the last one, not the first.
+        ("yesterday 10:00", "14:05", "2026-05-04T14:05:00"),
+        ("2026-05-01", "14:05", "2026-05-04T14:05:00"),
+        # What has a day is not moved.
+        ("14:00", "yesterday 15:00", "2026-05-03T15:00:00"),
+        ("14:00", "2h", "2026-05-04T13:06:40"),
+    ],
+)
+def test_a_time_alone_that_ends_a_period_is_after_its_start(start: str, end: str, expected: str) -> None:
+    with timezone(BERLIN):
+        assert shown(parse_moment(end, NOW, parse_moment(start, NOW))) == expected

@@ -91,7 +91,7 @@ def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
         TOOLS["sessions"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})
 
 
-TOO_LONG = ("diagnose", {"server": "x" * 201}, "diagnose: server: String should have at most 200 characters")
+TOO_LONG = ("diagnose", {"server": "x" * 201}, "diagnose: server: expected at most 200 characters")
 
 
 @pytest.mark.parametrize(("name", "arguments", "says"), [*BAD_ARGUMENTS, TOO_LONG])
