@@ -1,9 +1,9 @@
-"""Checks one target: what its login cannot read, what fails when it is read, and what differs from the catalogue."""
+"""Checks one target: what its login cannot read, and what fails when it is read."""
 
 import contextlib
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
@@ -11,9 +11,9 @@ from typing import Protocol
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
 from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import Catalogue, PlannedCollector, plan
-from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, type_mismatches
 from ase_exporter.catalogue.facts import ServerFacts, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
+from ase_exporter.catalogue.model import Collector
 from ase_exporter.changes.detect import MAX_DATABASES, ConfigWatcher
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UnreadableError, UserError
@@ -43,7 +43,7 @@ _LOOPBACK_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class CollectorFailure:
-    """A server error that reading collectors ended with. note: its usual cause, '' if unknown."""
+    """What is wrong with what collectors read. note: its usual cause, '' if unknown. metrics: those that it costs."""
 
     message: str
     note: str
@@ -65,7 +65,6 @@ class TargetReport:
     facts: ServerFacts
     gaps: Sequence[Gap]
     failures: Sequence[CollectorFailure]
-    mismatches: Sequence[TypeMismatch]
     executed: int
     series: tuple[int, int]
     uses_sa_role: tuple[str, ...]
@@ -74,13 +73,25 @@ class TargetReport:
     @property
     def is_good(self) -> bool:
         """Whether nothing is missing that an administrator can fix, and everything else can be read."""
-        return not (self.failures or self.mismatches or any(gap.remedies or gap.note for gap in self.gaps))
+        return not (self.failures or any(gap.remedies or gap.note for gap in self.gaps))
 
 
 def _unseen_changes(watch: ConfigWatcher) -> Iterator[CollectorFailure]:
     for part, error in watch.missing.items():
         note = f"changes of {part} are not seen; the exporter tries again, less and less often"
         yield CollectorFailure(str(error), note, ("changes",), _CHANGE_METRICS)
+
+
+def _absent_columns(collector: Collector, facts: ServerFacts) -> list[str]:
+    """The columns that a custom collector names and its table lacks, unless they have a fallback."""
+    present = {column.lower() for column in facts.tables.get(collector.table or "", {})}
+    if not present:
+        return []
+    optional = {"InstanceID"}
+    for metric in collector.metrics.values():
+        if metric.fallback:
+            optional.update(metric.all_sources())
+    return [name for name in collector.all_columns() if name not in optional and name.lower() not in present]
 
 
 def usual_cause(message: str) -> str:
@@ -134,9 +145,7 @@ class TargetCheck:
         try:
             facts = self._read_facts()
             planned = [each for each in self._plan(facts) if each.available]
-            mismatches = type_mismatches(self._catalogue, facts, self._selection)
-            mismatched = {mismatch.collector for mismatch in mismatches}
-            failures = [*self._misspelt(planned, facts), *self._execute(planned, mismatched)]
+            failures = [*self._misspelt(planned, facts), *self._execute(planned)]
             watch = self._watch_once()
         finally:
             self._close()
@@ -147,7 +156,6 @@ class TargetCheck:
             gaps=find_gaps(self._catalogue, facts, self._selection, self._auth.user),
             failures=[*failures, *_unseen_changes(watch)],
             closed_databases=tuple(watch.refused_databases.items()),
-            mismatches=mismatches,
             executed=len(planned),
             series=self._series(),
             uses_sa_role=tuple(
@@ -236,28 +244,29 @@ class TargetCheck:
         """Columns that custom collectors name and this server lacks: they would silently be left out."""
         for name in (each.name for each in planned if each.name in self._catalogue.custom):
             collector = self._catalogue.collectors[name]
-            for column in absent_columns(collector, facts):
+            for column in _absent_columns(collector, facts):
                 message = f"{collector.table} has no column {column}"
                 yield CollectorFailure(message, "", (name,), tuple(collector.metrics))
 
-    def _execute(self, planned: Sequence[PlannedCollector], mismatched: Set[str]) -> list[CollectorFailure]:
+    def _execute(self, planned: Sequence[PlannedCollector]) -> list[CollectorFailure]:
         """Execute each collector's statements once; returns what failed, by message.
 
-        mismatched: collectors with columns of another type, which cost their metrics and not the collector.
+        A column of another type costs its metrics, and not the collector.
         """
         counters = CounterStore()
         failed: dict[str, list[str]] = {}
         refused = RefusedDatabases(self._target.name)
         for collector in planned:
             self._limit = min(self._deadline, time.monotonic() + self._timeout * _COLLECTOR_SHARE)
+
+            def note(problem: str, name: str = collector.name) -> None:
+                failed.setdefault(problem, []).append(name)
+
             try:
                 rows = refused.ask(collector, self._query)
-                tolerate = (lambda problem: None) if collector.name in mismatched else None
-                self._collected[collector.name] = collector.families(
-                    rows, counters, time.monotonic(), tolerate
-                )
+                self._collected[collector.name] = collector.families(rows, counters, time.monotonic(), note)
             except (UnreadableError, DatabaseError) as error:
-                failed.setdefault(str(error), []).append(collector.name)
+                note(str(error))
                 if isinstance(error, DatabaseError) and not error.usable:
                     self._close()
         closed = [
@@ -270,12 +279,18 @@ class TargetCheck:
             for name, error in refused.reasons.items()
             if error.number != _OF_ANOTHER_INSTANCE
         ]
+        read = {each.name for families in self._collected.values() for each in families if each.samples}
         return closed + [
             CollectorFailure(
                 message,
                 usual_cause(message),
                 tuple(names),
-                tuple(metric for name in names for metric in self._catalogue.collectors[name].metrics),
+                tuple(
+                    metric
+                    for name in names
+                    for metric in self._catalogue.collectors[name].metrics
+                    if metric not in read
+                ),
             )
             for message, names in failed.items()
         ]

@@ -22,11 +22,11 @@ def check_view(report: TargetReport) -> View:
     """What is missing, what that costs, and the SQL that fixes it."""
     facts = report.facts
     parts: list[Part] = [Line(f"{report.name}: {facts.server_name}, ASE {facts.version}")]
-    if not report.gaps and not report.failures and not report.mismatches:
+    if not report.gaps and not report.failures:
         what = "No metric" if report.closed_databases else "Nothing"
         executed = counted(report.executed, "collector was", "collectors were")
         parts.append(Line(f"{what} is missing. {executed} executed."))
-    found = (_series, _sa_role, _failures, _gaps, _mismatches, _closed_databases, _script)
+    found = (_series, _sa_role, _failures, _gaps, _closed_databases, _script)
     return View(report.name, [*parts, *(part for each in found for part in each(report))])
 
 
@@ -59,12 +59,6 @@ def _gaps(report: TargetReport) -> Iterator[Part]:
     for gap in report.gaps:
         note = f" ({gap.note})" if gap.note else ""
         yield Section(f"{gap.cause}{note}", [*_cost(gap.metrics, gap.collectors)])
-
-
-def _mismatches(report: TargetReport) -> Iterator[Part]:
-    for each in report.mismatches:
-        title = f"{each.table}.{each.column} is {each.type}, expected {each.expected}"
-        yield Section(title, [*_cost(each.metrics, (each.collector,))])
 
 
 def _closed_databases(report: TargetReport) -> Iterator[Part]:

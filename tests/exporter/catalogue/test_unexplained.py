@@ -82,7 +82,7 @@ def checked(path: Any, removal: Removal) -> tuple[set[str], set[str]]:
     server.removal = removal
     check = check_of(server)
     report = check.report()
-    explained: Sequence[Any] = [*report.gaps, *report.failures, *report.mismatches]
+    explained: Sequence[Any] = [*report.gaps, *report.failures]
     collected = {
         family.name for families in check._collected.values() for family in families if family.samples
     }

@@ -28,10 +28,12 @@ broken:
   metrics: {ase_custom_nothing: {help: Nothing at all., column: nothing}}
 wordy:
   help: A text where a number is expected.
-  sql: select @@servername
-  columns: {name: int}
+  sql: select @@servername, 7
+  columns: {name: int, seven: int}
   roles: []
-  metrics: {ase_custom_words: {help: A name as a number., column: name}}
+  metrics:
+    ase_custom_words: {help: A name as a number., column: name}
+    ase_custom_seven: {help: A number., column: seven}
 """
 # The command, which gives a driver that hangs little time.
 IMPATIENT = """
@@ -132,6 +134,7 @@ def test_collectors_are_executed_and_the_servers_message_is_shown(check: Run, co
     assert "reading broken failed: Msg 207: Invalid column name 'nothing'." in result.stdout
     assert "costs 1 metric of broken:\n  ase_custom_nothing" in result.stdout
     assert "reading wordy failed: wordy: column name holds" in result.stdout
+    assert "costs 1 metric of wordy:\n  ase_custom_words" in result.stdout
 
 
 def test_a_connection_that_a_collector_costs_is_opened_again(
@@ -161,7 +164,7 @@ def test_a_login_that_sql_cannot_hold_costs_the_script_alone(
     facts = ServerFacts(parse_version("16.0 SP04"), roles=frozenset({"sa_role"}))
     refused = "[42000] SELECT permission denied on object '\uff53ysusers', database 'master'"
     failures = [CollectorFailure(refused, "", ("state",), ())]
-    report = TargetReport("A", "sa", facts, (), failures, (), 1, (0, 0), ())
+    report = TargetReport("A", "sa", facts, (), failures, 1, (0, 0), ())
     print_view(check_view(report))
     assert "revoke role sa_role from sa" in (shown := capsys.readouterr().out)
     assert "grant select" not in shown
