@@ -14,7 +14,8 @@ of a capture (`raw_counters`) starts at the raw values, which is what a capture 
 A store that continues another one (`saved_totals`) counts from its raw values and totals: what grew between is
 counted by the same rules. If the other one may have counted after it was saved (a process that was killed), nobody
 knows what it exported last. Growth that goes on without a gap comes out the same; a table of which a row fell, or was
-not read, starts again at 0, since an exported total that falls to anything else would count as growth.
+not read, starts again at 0, since an exported total that falls to anything else would count as growth. What comes back
+of it later is no growth either.
 
 How a reading of a row is explained, in this order (see `epochs` for the first three):
   rebase    another server, or a start that proves nothing: no growth.
@@ -262,10 +263,14 @@ class TableCounters(
         elapsed = now - self.read_at
         before = self._before(keys, generations)
         whole = [filled(column, old) for column, old in zip(columns, before, strict=True)]
+        fallen: list[int] = []
         if self.may_lag and self.reads and not self._goes_on(keys, columns, before, generations):
-            self._start_again()
+            fallen = self._fallen(keys, before, whole) if sums else []
+            self._start_again(keys)
         self.may_lag = False
         if not self.reads:
+            for index in fallen:
+                whole = self._wait(keys[index], now, index, before, whole)
             self._note_holes(keys, columns, range(len(keys)))
             deltas: list[Column] = [
                 self._unsigned_column(column, at) if self._store.starts_at_raw else [0] * len(keys)
@@ -296,10 +301,7 @@ class TableCounters(
                 growth[index] = part
             since = dips.get(keys[index], now)
             if sums and self._instance(keys[index]) not in self._cleared and now - since <= DIP_LASTS:
-                self._dips[keys[index]] = since
-                whole = [column.copy() for column in whole]
-                for column, old in zip(whole, was, strict=True):
-                    column[index] = max(column[index], old)
+                whole = self._wait(keys[index], since, index, before, whole)
         self._remember(keys, whole, deltas, generations, now, elapsed)
         return deltas
 
@@ -395,13 +397,40 @@ class TableCounters(
             and generations in (None, [self.generations.get(key) for key in keys])
         )
 
-    def _start_again(self) -> None:
-        """Have the next reading be the first one, and its totals 0."""
+    def _fallen(self, keys: Sequence[Key], before: list[Column], whole: list[Column]) -> list[int]:
+        """The rows of which a value is lower than it was, of instances to which nothing has happened."""
+        fallen = {
+            index
+            for width, old, new in zip(self.widths, before, whole, strict=True)
+            for index in range(len(keys))
+            if _unsigned(new[index], width) < _unsigned(old[index], width)
+        }
+        happened = {
+            each: change(self.marks.get(each, Mark()), self._mark(each)) for each in self._instances(keys)
+        }
+        return [index for index in fallen if not happened[self._instance(keys[index])]]
+
+    def _wait(
+        self, key: Key, since: float, index: int, before: list[Column], whole: list[Column]
+    ) -> list[Column]:
+        """The values to remember while the sum of this row has dipped: what it was stays."""
+        self._dips[key] = since
+        whole = [column.copy() for column in whole]
+        for column, old in zip(whole, before, strict=True):
+            column[index] = max(column[index], old[index])
+        return whole
+
+    def _start_again(self, keys: Sequence[Key]) -> None:
+        """Have the next reading, with these rows, be the first one, and its totals 0.
+
+        What was known and is not there may come back, and is no new row then.
+        """
+        for key in (self._indexes.keys() | self.absent.keys()) - set(keys):
+            self._forget(key)
         self.reads, self.keys, self._indexes, self.growth_of_rows = 0, (), {}, []
         self.values = [[] for _ in self.widths]
         self.totals = [[0] * len(totals) for totals in self.totals]
         self.absent.clear()
-        self.forgotten.clear()
         self.generations.clear()
         self.holes.clear()
         self._dips.clear()

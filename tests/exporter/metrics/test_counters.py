@@ -7,7 +7,7 @@ import pytest
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.metrics import counters
-from ase_exporter.metrics.counters import CounterStore, TableCounters
+from ase_exporter.metrics.counters import DIP_LASTS, CounterStore, TableCounters
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 from ase_exporter.metrics.saved_totals import encode, restore
 
@@ -104,13 +104,35 @@ def test_only_what_is_counted_from_a_second_reading_on_adds_to_the_totals() -> N
     assert table.remembered == 2
 
 
-def test_totals_that_start_again_forget_the_rows_that_had_vanished() -> None:
+@pytest.mark.parametrize("vanished_before", [True, False])
+def test_when_totals_start_again_a_row_that_is_back_is_not_new(vanished_before: bool) -> None:
     table = CounterStore().table("t", ["wide"])
     read(table, 0, a=100, b=50)
-    read(table, 15, a=110)
+    if vanished_before:
+        read(table, 15, a=110)
     table.may_lag = True
     assert read(table, 30, a=5) == {"a": 0}
-    assert read(table, 45, a=6, b=60) == {"a": 1, "b": 60}
+    assert read(table, 45, a=6, b=60) == {"a": 1, "b": 0}
+    assert read(table, 60, a=6, b=65, c=3) == {"a": 1, "b": 5, "c": 3}
+
+
+def test_when_totals_start_again_in_the_dip_of_a_sum_what_is_back_is_no_growth() -> None:
+    table = CounterStore().table("t", ["wide"])
+
+    def grown(now: float, a: float, b: float) -> list[list[float]]:
+        return table.growth([("a",), ("b",)], [[a, b]], now, sums=True)
+
+    grown(0, 1000, 1000)
+    table.may_lag = True
+    assert grown(15, 7, 1010) == [[0, 0]]
+    assert grown(30, 9, 1020) == [[0, 10]]
+    assert grown(45, 1040, 1030) == [[0, 10]]
+    assert grown(60, 1050, 1040) == [[10, 10]]
+    # What does not come back is what there is.
+    table.may_lag = True
+    assert grown(75, 3, 1050) == [[0, 0]]
+    assert grown(75 + DIP_LASTS + 15, 5, 1060) == [[0, 10]]
+    assert grown(75 + DIP_LASTS + 30, 8, 1070) == [[3, 10]]
 
 
 def test_a_new_generation_counts_from_zero() -> None:
