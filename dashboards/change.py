@@ -158,10 +158,7 @@ PANELS: list[Panel] = [
         description="The chosen change, and all others that follow each other within the settling time: the "
         "comparison shows their combined effect.",
         rows="(last_over_time(ase_change_timestamp_seconds{$selector}[1h]) > $before_to) <= $after_from",
-        columns=[
-            Column(label="kind", title="Kind", width=110),
-            *labels(name="What", from_="From", to="To"),
-        ],
+        columns=[Column(label="kind", title="Kind", width=110), *labels(name="What", from_="From", to="To")],
         empty=NO_CHANGE,
         width=20,
         height=7,

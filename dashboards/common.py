@@ -17,7 +17,6 @@ SERVERS_UP = Stat(
     title="Servers up",
     description="Servers that answered the last scrape.",
     queries=now("sum(ase_up{$selector})"),
-    minimum=0,
 )
 
 SERVERS_DOWN = Stat(
@@ -26,7 +25,6 @@ SERVERS_DOWN = Stat(
     "more.",
     queries=now("sum(1 - ase_up{$selector})"),
     thresholds=[(1, "red")],
-    minimum=0,
     width=5,
 )
 
@@ -200,8 +198,7 @@ def time_account() -> list[TimeSeries]:
             f"its parts with the time before a change. {source}",
             unit="s",
             queries=Query(
-                f"{account} / on () group_left () (sum(ase:transactions:rate1m{{$selector}}) > 0)",
-                "{{part}}",
+                f"{account} / on () group_left () (sum(ase:transactions:rate1m{{$selector}}) > 0)", "{{part}}"
             ),
             stacked=True,
             overrides=PARTS,

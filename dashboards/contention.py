@@ -93,8 +93,7 @@ PANELS: list[Panel] = [
         description="Contention of the spinlocks of object, index and partition descriptors (DES, IDES, "
         "PDES). Over 3 % calls for action: lower `open object spinlock ratio` or its counterpart.",
         queries=Query(
-            'topk(20, ase:spinlock_contention:ratio_rate1m{$selector,class=~".*_descriptor"})',
-            BY_SPINLOCK,
+            'topk(20, ase:spinlock_contention:ratio_rate1m{$selector,class=~".*_descriptor"})', BY_SPINLOCK
         ),
         empty=f"No spinlock of a descriptor spins {thresholds.MIN_SPINS:,} times a second",
         thresholds=thresholds.DESCRIPTORS,
@@ -168,12 +167,6 @@ PANELS: list[Panel] = [
         queries=figure(COMPARED["cache_hits"], BY_CACHE, "bottomk(20"),
         minimum=None,
         maximum=1,
-    ),
-    TimeSeries(
-        title="Searches (good: few per transaction)",
-        description="Searches of each cache. Each takes its spinlock, unless the cache is lockless, so "
-        "tuning the statements with most searches also reduces contention.",
-        queries=Query(f"topk(20, {rate('ase_cache_searches_total')})", BY_CACHE),
     ),
     TimeSeries(
         title="Reads from disk (good: few)",

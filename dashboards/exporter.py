@@ -3,7 +3,7 @@
 from dashboards import common
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, TimeSeries, by_pattern
-from dashboards.queries import Query, now, rate
+from dashboards.queries import Query, now
 from dashboards.tables import Table, labels
 from dashboards.thresholds import PARAMETERS
 
@@ -60,39 +60,19 @@ PANELS: list[Panel] = [
         overrides=[by_pattern(".*", custom__axisSoftMax=2 * LIMITS["cpu"])],
     ),
     TimeSeries(
-        title="Statements and rows read (good: steady)",
-        unit="short",
-        description="Statements sent per second, and rows read per second in hundreds. A step in rows: a "
-        "table grew.",
-        queries=[
-            Query(f"sum({rate('ase_exporter_statements_total')})", "statements"),
-            Query(f"sum({rate('ase_exporter_rows_total')}) / 100", "hundreds of rows"),
-        ],
-    ),
-    TimeSeries(
-        title="Reads of its session (good: none from disk)",
-        description="Buffers that the exporter's session read, from cache and from disk.",
-        queries=[
-            Query(f"sum({rate('ase_exporter_session_logical_reads_total')})", "from cache"),
-            Query(f"sum({rate('ase_exporter_session_physical_reads_total')})", "from disk"),
-        ],
-    ),
-    TimeSeries(
-        title="Collectors read less often to keep the budget (good: none)",
+        title="Read less often for the budget (good: none)",
         unit="short",
         description="Factor by which a collector's interval is extended, because reading all collectors "
         "would exceed the budget. What to do: raise `budget`, or disable expensive collectors.",
         queries=Query("topk(10, ase_exporter_collector_stretch{$selector})", "{{instance}} {{collector}}"),
         empty="Every collector is read at its configured interval",
-        height=5,
     ),
     TimeSeries(
-        title="Age of the last sample of sp_sysmon (good: under 2 h)",
+        title="Age of the last sp_sysmon (good: under 2 h)",
         description="Time since the last sample of sp_sysmon ended; the board of details shows its figures.",
         queries=Query("topk(10, ase_sysmon_sample_age_seconds{$selector})"),
         thresholds=[(LIMITS["sysmon_age_seconds"], "orange")],
         empty="Not collected: sp_sysmon is off (targets: sysmon: in the configuration; needs sa_role)",
-        height=5,
     ),
     Row("Counters and series", across=3),
     TimeSeries(

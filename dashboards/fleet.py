@@ -25,7 +25,6 @@ PANELS: list[Panel] = [
             " or 0 * count(ase:cpu_spinning:ratio_rate1m{$selector})"
         ),
         thresholds=[(1, "orange")],
-        minimum=0,
         width=5,
     ),
     Stat(
@@ -39,7 +38,6 @@ PANELS: list[Panel] = [
             '(ase_engines{$selector,state="online"}))'
         ),
         thresholds=[(1, "orange")],
-        minimum=0,
         width=6,
     ),
     Stat(
@@ -47,7 +45,6 @@ PANELS: list[Panel] = [
         description="Alerts firing now for the chosen servers. Each has a runbook.",
         queries=now(f"sum({FIRING}) or 0 * count(ase_up{{$selector}})"),
         thresholds=[(1, "orange")],
-        minimum=0,
     ),
     Table(
         title="Servers, the worst first: click one for details",

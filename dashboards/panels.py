@@ -98,17 +98,14 @@ def panel_json(
     }
 
 
-def defaults_json(
-    unit: str, minimum: float | None, maximum: float | None, empty: str, thresholds: Json, colour: str
-) -> Json:
-    limits = {"min": minimum, "max": maximum}
+def defaults_json(unit: str, empty: str, thresholds: Json, colour: str) -> Json:
     return {
         "unit": unit,
         "noValue": empty,
         "color": {"mode": colour},
         "thresholds": thresholds,
         "mappings": [],
-    } | {name: limit for name, limit in limits.items() if limit is not None}
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +132,10 @@ class TimeSeries:
 
     def json(self) -> Json:
         unit = self.unit or unit_of(self.queries)
-        defaults = defaults_json(
-            unit,
-            self.minimum,
-            self.maximum,
-            self.empty or reason(self.queries),
-            steps(self.thresholds, "transparent"),
-            "palette-classic",
+        limits = {"min": self.minimum, "max": self.maximum}
+        shown: Json = {name: limit for name, limit in limits.items() if limit is not None}
+        defaults = shown | defaults_json(
+            unit, self.empty or reason(self.queries), steps(self.thresholds, "transparent"), "palette-classic"
         )
         defaults["custom"] = {
             "drawStyle": "line",
@@ -168,7 +162,8 @@ class TimeSeries:
                     "showLegend": True,
                     "calcs": ["lastNotNull", "max"],
                     "sortBy": "Last *",
-                    # Few rows are visible at once: the worst.
+                    # Few rows are visible at once: the worst. Of those that have ended, `last` would show the text for
+                    # missing data, and Grafana 9.3 would sort them first.
                     "sortDesc": not self.title.endswith(HIGH_IS_GOOD),
                 },
                 "tooltip": {"mode": "multi", "sort": "desc"},
@@ -191,8 +186,6 @@ class Stat:
     empty: str = ""
     thresholds: Thresholds = ()
     base: str = "green"
-    minimum: float | None = None
-    maximum: float | None = None
     blank: str = NOT_COLLECTED
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     show: str = "value"
@@ -206,14 +199,7 @@ class Stat:
     height: int = 4
 
     def json(self) -> Json:
-        defaults = defaults_json(
-            self.unit,
-            self.minimum,
-            self.maximum,
-            self.blank,
-            steps(self.thresholds, self.base),
-            "thresholds",
-        )
+        defaults = defaults_json(self.unit, self.blank, steps(self.thresholds, self.base), "thresholds")
         if self.decimals is not None:
             defaults["decimals"] = self.decimals
         missing = {"index": 9, "text": self.blank, "color": NEUTRAL}

@@ -73,16 +73,6 @@ PANELS: list[Panel] = [
         description="Engines by state. Fewer engines spin less: reduce before you add.",
         queries=Query("sum by (instance, state) (ase_engines{$selector})", "{{instance}} {{state}}"),
     ),
-    TimeSeries(
-        title="Involuntary switches by pool (good: near 0)",
-        description="Times that the operating system preempted a thread of ASE: the machine has fewer free "
-        "CPUs than the server has engines.",
-        queries=Query(
-            'sum by (pool) (rate(ase_threads_context_switches_total{$selector,cause!="voluntary"}'
-            "[$__rate_interval]))",
-            "{{pool}}",
-        ),
-    ),
     Row("Work and waits"),
     common.TRANSACTIONS,
     common.WAITING,

@@ -37,12 +37,6 @@ def _age(
 PANELS: list[Panel] = [
     Row("I/O by purpose"),
     common.time_per_io("check the devices below, then the storage system"),
-    TimeSeries(
-        title="I/Os per second by purpose",
-        description="I/Os completed by purpose.",
-        unit="iops",
-        queries=Query("rate(ase_io_queue_ios_total{$selector}[$__rate_interval])", "{{instance}} {{io}}"),
-    ),
     Row("Devices"),
     TimeSeries(
         title="Time per I/O of the busiest devices (good: under 30 ms)",
@@ -80,8 +74,7 @@ PANELS: list[Panel] = [
         "most a month. A forecast from the last six hours (data) or the last hour.",
         unit="s",
         queries=Query(
-            "bottomk(10, ase:full:seconds_forecast{$selector})",
-            "{{instance}} {{resource}} {{database}}",
+            "bottomk(10, ase:full:seconds_forecast{$selector})", "{{instance}} {{resource}} {{database}}"
         ),
         thresholds=[(thresholds.PARAMETERS["space"]["forecast_data_seconds"], "orange")],
         empty="Nothing runs out within a month, or the server is not scraped for three hours yet",
@@ -141,13 +134,6 @@ PANELS: list[Panel] = [
         thresholds=[(thresholds.PARAMETERS["replication"]["queued_messages"], "orange")],
     ),
     Row("Network", across=3),
-    TimeSeries(
-        title="Bytes by direction",
-        description="Bytes sent and received.",
-        queries=Query(
-            "rate(ase_network_bytes_total{$selector}[$__rate_interval])", "{{instance}} {{direction}}"
-        ),
-    ),
     TimeSeries(
         title="Connections (good: under 90 % of limit)",
         description="Open connections, and `number of user connections`.",

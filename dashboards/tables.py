@@ -1,11 +1,11 @@
 """Tables of instant queries, for Grafana 9.3 and later."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
-from dashboards.panels import COLUMNS, Thresholds, by_name, defaults_json, named, panel_json, steps
+from dashboards.panels import COLUMNS, Thresholds, by_name, defaults_json, panel_json, steps
 from dashboards.queries import Json, rows
 from dashboards.sources import described, reason
 
@@ -35,7 +35,6 @@ class Column:
     base: str = "green"
     maximum: float | None = None
     bar: bool = False
-    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     none: str = ""
     width: int | None = None
     decimals: int | None = None
@@ -55,11 +54,10 @@ class Column:
         properties["mappings"] = [] if self.label else [UNKNOWN]
         if self.none:
             properties["mappings"].append({"type": "value", "options": {self.none: DASH}})
-        if self.thresholds or self.names:
+        if self.thresholds:
             properties["thresholds"] = steps(self.thresholds, self.base)
             properties["color"] = {"mode": "thresholds"}
             properties["custom.displayMode"] = "gradient-gauge" if self.bar else "color-text"
-        properties["mappings"] += named(self.names)
         if link:
             properties["links"] = [{"title": self.title, "url": link, "targetBlank": False}]
         if self.width:
@@ -84,7 +82,6 @@ class Table:
     columns: Sequence[Column]
     rows: str = ""
     empty: str = ""
-    unit: str = "short"
     sort: Sequence[str] = ()
     width: int = COLUMNS
     height: int = 8
@@ -113,7 +110,7 @@ class Table:
             described(self.description, queries),
             queries,
             {
-                "defaults": defaults_json(self.unit, None, None, empty, steps((), "text"), "thresholds")
+                "defaults": defaults_json("short", empty, steps((), "text"), "thresholds")
                 | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False, "inspect": False}},
                 "overrides": [column.override(self._link(column.label)) for column in self.columns],
             },

@@ -9,6 +9,13 @@ from dashboards.tables import Column, Table, labels
 PARAMETERS = thresholds.PARAMETERS
 
 
+def _most(label: str, title: str, metric: str, unit: str = "") -> list[Column]:
+    """Columns of what a counter has grown by within an hour."""
+    expr = f"topk(20, sum by (instance, {label}, database) (increase({metric}{{$selector}}[1h])))"
+    names = {"instance": "Server", "database": "Database", label: label.capitalize()}
+    return [*labels(**names), Column(title=title, expr=expr, unit=unit)]
+
+
 PANELS: list[Panel] = [
     Stat(
         title="Active sessions now",
@@ -50,8 +57,7 @@ PANELS: list[Panel] = [
         description="Average number of active sessions by what they do: run, or wait for a lock, the log, a "
         "disk, an engine. Its sum is about that of the time account.",
         queries=Query(
-            "sum by (doing) (avg_over_time(ase_active_sessions{$selector}[$__rate_interval]))",
-            "{{doing}}",
+            "sum by (doing) (avg_over_time(ase_active_sessions{$selector}[$__rate_interval]))", "{{doing}}"
         ),
         stacked=True,
         overrides=common.PARTS,
@@ -74,10 +80,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Waiting tasks by event class (good: few)",
         description="The same by event class. Waits for scheduling: too few engines, or engines that spin.",
-        queries=Query(
-            f"topk(20, sum by (job, instance, class) ({common.WAITS}))",
-            "{{instance}} {{class}}",
-        ),
+        queries=Query(f"topk(20, sum by (job, instance, class) ({common.WAITS}))", "{{instance}} {{class}}"),
     ),
     TimeSeries(
         title="Tasks by operation (good: mostly execute)",
@@ -146,29 +149,14 @@ PANELS: list[Panel] = [
         title="Procedures by elapsed time in the last hour",
         description="Cached procedures whose executions took most time. The exporter's page /sessions shows "
         "what one execution reads, and whether that has grown.",
-        columns=[
-            *labels(instance="Server", database="Database", procedure="Procedure"),
-            Column(
-                title="Elapsed",
-                expr="topk(20, sum by (instance, procedure, database)"
-                " (increase(ase_procedure_seconds_total{$selector}[1h])))",
-                unit="s",
-            ),
-        ],
+        columns=_most("procedure", "Elapsed", "ase_procedure_seconds_total", "s"),
         sort=["Elapsed"],
         width=12,
     ),
     Table(
         title="Cached statements by logical reads in the last hour",
         description="Statements of the cache by their number, without text.",
-        columns=[
-            *labels(instance="Server", database="Database", statement="Statement"),
-            Column(
-                title="Logical reads",
-                expr="topk(20, sum by (instance, statement, database)"
-                " (increase(ase_statement_logical_reads_total{$selector}[1h])))",
-            ),
-        ],
+        columns=_most("statement", "Logical reads", "ase_statement_logical_reads_total"),
         sort=["Logical reads"],
         width=12,
     ),

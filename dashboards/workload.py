@@ -1,9 +1,9 @@
-"""Dashboard of the workload: statements, plans and their caches, tempdb, log caches, workers."""
+"""Dashboard of the workload: statements, plans and their caches, tempdb, resources."""
 
 from dashboards import common, thresholds
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries
-from dashboards.queries import DIAGNOSED, Query, figure, rate
+from dashboards.queries import DIAGNOSED, Query, figure, per, rate
 
 PANELS: list[Panel] = [
     Row("Statements and access paths", across=3),
@@ -51,28 +51,11 @@ PANELS: list[Panel] = [
         maximum=1,
     ),
     TimeSeries(
-        title="Engine local caches: empty and full (good: few)",
-        description="Times that an engine's local cache of procedure memory was empty or full, so that the "
-        "engine took the spinlock of the global memory. What to do: raise `engine local cache percent`.",
-        queries=[
-            Query(f"topk(10, {rate('ase_procedure_elc_empty_total')})", "{{instance}} elc {{elc}} empty"),
-            Query(f"topk(10, {rate('ase_procedure_elc_full_total')})", "{{instance}} elc {{elc}} full"),
-        ],
-    ),
-    TimeSeries(
-        title="Memory by module (good: steady)",
-        description="Memory of the procedure cache in use, the ten largest modules.",
-        queries=Query("topk(10, ase_procedure_cache_module_bytes{$selector})", "{{instance}} {{module}}"),
-    ),
-    TimeSeries(
         title="Hit ratio of the statement cache (good: high)",
         description="Share of searches that found the statement, so that it was not compiled. Low with many "
         "inserts: use `enable literal autoparam`.",
         unit="percentunit",
-        queries=Query(
-            f"{rate('ase_statement_cache_hits_total')} / ({rate('ase_statement_cache_searches_total')} > 0)",
-            "{{instance}}",
-        ),
+        queries=per("ase_statement_cache_hits_total", "ase_statement_cache_searches_total"),
         maximum=1,
     ),
     TimeSeries(
@@ -107,16 +90,7 @@ PANELS: list[Panel] = [
         ],
         maximum=1,
     ),
-    Row("Queues, workers and configured resources", across=3),
-    TimeSeries(
-        title="Parallel queries, plans cut (good: none cut)",
-        description="Queries that ran in parallel, and plans that got fewer threads than planned: raise "
-        "`number of worker processes`.",
-        queries=[
-            Query(rate("ase_parallel_queries_total"), "{{instance}} parallel"),
-            Query(rate("ase_parallel_plans_altered_total"), "{{instance}} cut back"),
-        ],
-    ),
+    Row("Configured resources"),
     TimeSeries(
         title="Resources in use (good: under 90 %)",
         description="Units in use as a share of the configured number, the ten fullest.",
@@ -136,14 +110,12 @@ PANELS: list[Panel] = [
         "raise the option of that name.",
         queries=Query(f"topk(10, {rate('ase_resource_reuses_total')})", "{{instance}} {{resource}}"),
     ),
-    common.not_collected(
-        "state|tempdbs|work_queues|engines|procedure_.*|statement_cache|worker_threads|resource_usage"
-    ),
+    common.not_collected("state|tempdbs|work_queues|engines|procedure_.*|statement_cache|resource_usage"),
 ]
 
 WORKLOAD = dashboard(
     uid="ase-workload",
     title="ASE workload",
-    description="What the server does: statements, access paths, plans and their caches, tempdb, queues and workers.",
+    description="What the server does: statements, access paths, plans and their caches, tempdb and resources.",
     panels=PANELS,
 )
