@@ -240,10 +240,9 @@ def _step(spinlock: SpinlockRates, remedy: Remedy, evidence: Evidence) -> tuple[
         option, step = remedy.increase.option, remedy.increase.step(evidence)
         if step is None:
             return f"{option}: unknown", None
-        now, share = evidence.options[option], remedy.increase.share
-        kept = share.kept(now, evidence) if share else None
-        current = f"{option} = {now:,}" + ("" if kept is None else f", of which each engine keeps {kept:,}")
-        return current, replace(step, restart=step.restart or remedy.static)
+        return f"{option} = {evidence.options[option]:,}", replace(
+            step, restart=step.restart or remedy.static
+        )
     cache = next((cache for cache in evidence.caches if cache.name == spinlock.name), None)
     if remedy.partitions and cache:
         return _reduce_cache_contention(spinlock, cache, remedy.target, remedy.partitions, evidence)

@@ -35,56 +35,16 @@ class SpinlockRatio(Strict):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EngineShare(Strict):
-    """A share of an option that the server divides among its engines when it starts; `engines` is how many it expects.
-
-    percent, engines: options. usual: percent by default.
-    """
-
-    percent: str
-    engines: str
-    usual: int
-
-    def kept(self, total: int, evidence: Evidence) -> int | None:
-        """What each engine keeps of the total; None if the options are not known."""
-        percent, engines = evidence.options.get(self.percent), evidence.options.get(self.engines)
-        return None if percent is None or not engines else total * percent // 100 // engines
-
-    def step(self, total: int, evidence: Evidence) -> "AdviceStep | None":
-        """How engines keep more of it without more memory; None if they do already, or that is not known."""
-        kept, expected = self.kept(total, evidence), evidence.options.get(self.engines, 0)
-        if kept is None or not evidence.engines:
-            return None
-        percent = evidence.options[self.percent] or self.usual
-        engines = evidence.engines if expected >= 2 * evidence.engines else expected
-        wanted = {self.percent: percent, self.engines: engines}
-        statements = [
-            f"exec sp_configure '{option}', {value}"
-            for option, value in wanted.items()
-            if value != evidence.options[option]
-        ]
-        if not statements:
-            return None
-        keep = total * percent // 100 // engines
-        why = f"each of {evidence.engines} engines then keeps {keep:,} for itself, now {kept:,}"
-        fewer = f"no more than {engines} engines can be brought online then"
-        warnings = (fewer,) if engines != expected else ()
-        return AdviceStep(tuple(statements), why, restart=True, warnings=warnings)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class OptionIncrease(Strict):
     """An option to raise by a factor, or the cache of that name.
 
-    unit_bytes: memory of one unit of the option. each: the option that says how often that much memory is taken. share:
-    what engines keep for themselves, which is put right first.
+    unit_bytes: memory of one unit of the option. each: the option that says how often that much memory is taken.
     """
 
     option: str
     factor: float
     unit_bytes: int
     each: str | None = None
-    share: EngineShare | None = None
 
     def step(self, evidence: Evidence) -> "AdviceStep | None":
         """The statement with its arithmetic; None if the value now is not known."""
@@ -93,8 +53,6 @@ class OptionIncrease(Strict):
         times = evidence.options.get(self.each) if self.each else 1
         if not now or not times:
             return None
-        if self.share and (first := self.share.step(now, evidence)):
-            return first
         wanted = math.ceil(now * self.factor)
         statement = f"exec sp_configure '{self.option}', {wanted}"
         if cache:

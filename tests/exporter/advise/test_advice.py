@@ -1,6 +1,5 @@
 """Advice: arithmetic, limits of ASE, thresholds below which there is none, and report formats."""
 
-import math
 from dataclasses import replace
 from io import StringIO
 
@@ -362,37 +361,6 @@ def test_every_option_that_advice_reads_is_an_option_of_the_catalogue_or_the_fac
         # Those that only sharpen a remedy are read with the facts of a server, which have all options.
         for option in (remedy.ratio and remedy.ratio.option, remedy.increase and remedy.increase.option):
             assert option is None or f"'{option}'" in read, option
-
-
-@pytest.mark.parametrize("percent", [0, 10, 50, 80])
-@pytest.mark.parametrize("expected", [1, 4, 7, 8, 15, 16, 17, 64, 128])
-@pytest.mark.parametrize("size", [7000, 40_000, 1_000_000])
-def test_what_engines_keep_of_the_procedure_cache_is_put_right_before_it_is_raised(
-    percent: int, expected: int, size: int
-) -> None:
-    options = {
-        "procedure cache size": size,
-        "engine local cache percent": percent,
-        "max online engines": expected,
-        "max memory": 10_000_000,
-        "total logical memory": 5_000_000,
-    }
-    found = only(advise(evidence(spinlock("Resource->rproccache_spin", 0.5), engines=8, options=options)))
-    (step,) = found.steps
-    each = size * percent // 100 // expected
-    assert found.current == f"procedure cache size = {size:,}, of which each engine keeps {each:,}"
-    wrong = [
-        *(["exec sp_configure 'engine local cache percent', 50"] if percent == 0 else []),
-        *(["exec sp_configure 'max online engines', 8"] if expected >= 16 else []),
-    ]
-    assert list(step.statements) == (
-        wrong or [f"exec sp_configure 'procedure cache size', {math.ceil(size * 1.5)}"]
-    )
-    assert step.restart == bool(wrong)
-    assert step.memory == (0 if wrong else (math.ceil(size * 1.5) - size) * 2048)
-    if wrong:
-        after = size * (percent or 50) // 100 // (8 if expected >= 16 else expected)
-        assert f"keeps {after:,} for itself, now {each:,}" in step.why
 
 
 @pytest.mark.parametrize("value", [None, 0, 1])
