@@ -2,7 +2,6 @@
 
 import signal
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock
-from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
-from tests.exporter.running_exporter import configuration as configured
+from tests.exporter.running_exporter import PATIENT, configuration, exporter
 from tests.exporter.simulated import scraper_of
 from tests.faults.login_server import (
     ACCEPTED,
@@ -283,42 +281,23 @@ def test_a_server_that_is_down_is_asked_at_each_scrape(how: str, monkeypatch: py
         one.close()
 
 
-def configuration(port: int, *hosts: str, **scrape: str) -> str:
-    addresses = {f"T{number}": (host, port) for number, host in enumerate(hosts)}
-    return configured(addresses, "planted-wrong", scrape=PATIENT | scrape, changes={})
-
-
-def probe(running: RunningExporter, target: str = "T0") -> str:
-    return running.get(f"/probe?target={target}")
-
-
 def test_an_unanswered_login_counts_when_the_exporter_or_its_child_is_killed(tmp_path: Path) -> None:
     with login_server() as server:
         server.may_answer.clear()
         options = [f"--state-dir={tmp_path / 'state'}"]
-        settings = configuration(server.port, "127.0.0.1", connect_timeout="2s")
+        addresses, scrape = {"T0": ("127.0.0.1", server.port)}, PATIENT | {"connect_timeout": "2s"}
+        settings = configuration(addresses, "planted-wrong", scrape=scrape, changes={})
         with exporter(tmp_path, settings, options) as running:
-            assert 'reason="deadline"' in probe(running)
+            assert 'reason="deadline"' in running.get("/probe?target=T0")
             assert server.logins == 1
             (child,) = running.processes()[1:]
             child.send_signal(signal.SIGKILL)
             running.wait_for("ended by signal 9", START)
-            while 'reason="deadline"' not in probe(running):
+            while 'reason="deadline"' not in running.get("/probe?target=T0"):
                 pass
             assert server.logins == LOGIN_ATTEMPTS
             running.process.kill()
         for _ in range(2):
             with exporter(tmp_path, settings, options) as running:
-                assert 'reason="login_suspended"' in probe(running)
+                assert 'reason="login_suspended"' in running.get("/probe?target=T0")
         assert server.logins == LOGIN_ATTEMPTS
-
-
-@pytest.mark.slow
-def test_names_and_addresses_of_one_server_count_together(tmp_path: Path) -> None:
-    hosts = ("127.0.0.1", "localhost", "127.1", "0x7f.1")
-    with login_server() as server:
-        settings = configuration(server.port, *hosts)
-        with exporter(tmp_path, settings) as running, ThreadPoolExecutor(len(hosts)) as callers:
-            for _ in range(3):
-                list(callers.map(lambda number: probe(running, f"T{number}"), range(len(hosts))))
-            assert 1 <= server.logins <= LOGIN_ATTEMPTS

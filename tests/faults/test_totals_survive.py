@@ -7,11 +7,10 @@ import re
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -25,12 +24,6 @@ SAMPLE = re.compile(r"^(\w+)(?:\{([^}\n]*)\})? (\S+)$", re.MULTILINE)
 TRANSACTIONS = "ase_transactions_total", ""
 
 Totals = dict[tuple[str, str], float]
-
-
-@pytest.fixture
-def server() -> Iterator[Simulated]:
-    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
-        yield server
 
 
 def inside(server: Simulated) -> Totals:
@@ -70,18 +63,18 @@ class Deployment:
 
     server: Simulated
     directory: Path
-    state: bool = True
     targets: int = 1
     running: RunningExporter | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
 
+    def __post_init__(self) -> None:
+        self.state = self.directory / "state"
+
     def start(self) -> None:
         addresses = {f"S{number}": self.server.address for number in range(self.targets)}
-        # Nothing can be made below a device.
-        state = self.directory / "state" if self.state else "/dev/null/none"
-        environment = {"STATE_DIRECTORY": str(state)}
+        state = {"STATE_DIRECTORY": str(self.state)}
         self.running = self._stack.enter_context(
-            exporter(self.directory, configuration(addresses), environment=environment)
+            exporter(self.directory, configuration(addresses), environment=state)
         )
 
     def stop(self) -> None:
@@ -122,29 +115,20 @@ class Deployment:
         return thread
 
 
-Deploy = Callable[..., Deployment]
-
-
 @pytest.fixture
-def deploy(server: Simulated, tmp_path: Path) -> Iterator[Deploy]:
-    """A function that starts a deployment; its arguments are fields of it."""
-    with ExitStack() as stack:
-
-        def started(**fields: Any) -> Deployment:
-            deployment = Deployment(server, tmp_path, **fields)
-            stack.callback(deployment.stop)
-            deployment.start()
-            return deployment
-
-        yield started
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        deployment = Deployment(server, tmp_path)
+        yield deployment
+        deployment.stop()
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_totals_are_those_of_the_server_after_kills_and_redeployments(
-    server: Simulated, deploy: Deploy, rounds: int
+    deployment: Deployment, rounds: int
 ) -> None:
-    dice = random.Random(rounds)
-    deployment = deploy()
+    server, dice = deployment.server, random.Random(rounds)
+    deployment.start()
     first, truth = deployment.totals(), inside(server)
     for number in range(rounds):
         for _ in range(dice.randint(3, 5)):
@@ -169,10 +153,10 @@ def test_totals_are_those_of_the_server_after_kills_and_redeployments(
         assert growth(deployment.totals(), first) == growth(inside(server), truth), number
 
 
-def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(
-    server: Simulated, deploy: Deploy
-) -> None:
-    deployment = deploy(state=False)
+def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(deployment: Deployment) -> None:
+    # Nothing can be made below a device.
+    server, deployment.state = deployment.server, Path("/dev/null/none")
+    deployment.start()
     first, truth = deployment.totals(), inside(server)
     server.advance(20.0)
     deployment.kill_child()
@@ -187,13 +171,13 @@ def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(
 
 # Every kind of damage: tests/exporter/metrics/test_saved_totals.py.
 @pytest.mark.slow
-def test_damaged_totals_start_again(server: Simulated, deploy: Deploy, tmp_path: Path) -> None:
-    deployment = deploy()
+def test_damaged_totals_start_again(deployment: Deployment) -> None:
+    deployment.start()
     deployment.totals()
-    server.advance(30.0)
+    deployment.server.advance(30.0)
     assert any(deployment.totals().values())
     deployment.kill()
-    (path,) = (tmp_path / "state" / "totals").glob("*.totals")
+    (path,) = (deployment.state / "totals").glob("*.totals")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
