@@ -8,7 +8,7 @@ any form. The truth is what the servers counted while they were the ones to answ
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -107,28 +107,27 @@ class Site:
     """
 
     number: int
-    sides: list[Any]
+    sides: list[MemoryServer]
     clock: Clock
-    open_side: Callable[..., Any]
-    secret: Any
-    ledger: LoginLedger | None = None
+    ledger: LoginLedger
     active: int = 0
     truth: Growth = field(default_factory=Counter)
     # What each side has counted, also while the other one was active.
     worked: list[Growth] = field(default_factory=lambda: [Counter(), Counter()])
     history: History = field(default_factory=lambda: defaultdict(list))
     events: list[str] = field(default_factory=list)
-    last: ScrapeResult | None = None
     complete: bool = False
     completed: int = 0
 
     def __post_init__(self) -> None:
+        self.secret: Any = Secret(self.sides[0].account.password)
         self.state = TemporaryDirectory()
         self.totals = TotalsFiles(Path(self.state.name), self.clock)
         self.scraper = self._scraper()
 
-    def _open(self, endpoint: Endpoint, *arguments: Any, **more: Any) -> Any:
-        return self.open_side(self.sides[self.active], *arguments, **more)
+    def _open(self, _endpoint: Endpoint, _user: str, password: str, *, allow: Any, **_: Any) -> Any:
+        allow([])
+        return self.sides[self.active].log_in(password)
 
     def _scraper(self) -> TargetScraper:
         settings = TargetSettings(
@@ -201,7 +200,6 @@ class Site:
         """One scrape, of which all that there is must be true. Where nothing happens, a site stays complete."""
         result = ScrapeResult(self.clock.monotonic() + SCRAPE_TIMEOUT, clock=self.clock)
         self.scraper.scrape(result)
-        self.last = result if result.summary.up else self.last
         missed = [result.error_kind, *(outcome.reason for outcome in result.outcomes.values())]
         complete = result.summary.up and not any(missed) and not result.unavailable
         # What the login may not do, or the password is not, lasts; everything else is over with the next scrape.
@@ -209,11 +207,10 @@ class Site:
         assert complete or event or (lasts and not self.complete), (self.number, self.events, missed)
         self.complete = complete
         self.completed += complete
-        if self.ledger:
-            for side in self.sides:
-                side.spoil, side.breaks_after = list, None
-                # At the third, an account may be locked.
-                assert side.account.max_failures <= LOGIN_ATTEMPTS, (self.number, self.events)
+        for side in self.sides:
+            side.spoil, side.breaks_after = list, None
+            # At the third, an account may be locked.
+            assert side.account.max_failures <= LOGIN_ATTEMPTS, (self.number, self.events)
         for key, labels, total in totals(result):
             if key in self.truth:
                 worked = self.worked[self.active][key]
@@ -253,15 +250,22 @@ def check(samples: list[Sample], key: Key, events: list[str]) -> None:
         assert grown == pytest.approx(true), (grown, true, key, events)
 
 
-def play(
-    sites: list[Site],
-    dice: random.Random,
-    pass_time: Callable[[], float],
-    events: list[str],
-) -> None:
-    """One history of each site, whose targets are scraped in turn."""
+def in_memory(seed: int) -> list[Site]:
+    """A history of each of the sites that one exporter scrapes in turn, with one ledger of logins."""
+    dice = random.Random(seed)
+    version = CLUSTER if seed % 4 == 3 else VERSION
+    events = [*EVENTS, *["nodes"] * 4 * (version == CLUSTER)]
+    passed = 0.0
+    clock = Clock(lambda: 1000.0 + passed, lambda: START + passed)
+    ledger = LoginLedger(clock=clock)
+    sites = []
+    for number in range(seed * NEIGHBOURS, (seed + 1) * NEIGHBOURS):
+        account = LoginAccount()
+        ups = dice.sample([60, 600, 7200, 20_000], 2)
+        sides = [MemoryServer(dice, clock.monotonic, version, account, up) for up in ups]
+        sites.append(Site(number, sides, clock, ledger))
     for step in range(STEPS):
-        passed = pass_time()
+        passed += STEP
         for site in sites:
             event = dice.choice(events) if step > 1 and dice.random() < 0.45 else ""
             site.events.append(event)
@@ -272,33 +276,6 @@ def play(
     for site in sites:
         site.scraper.close()
         site.state.cleanup()
-
-
-def in_memory(seed: int) -> list[Site]:
-    """Histories of sites that one exporter scrapes, with one ledger of logins."""
-    dice = random.Random(seed)
-    version = CLUSTER if seed % 4 == 3 else VERSION
-    passed = 0.0
-    clock = Clock(lambda: 1000.0 + passed, lambda: START + passed)
-    ledger = LoginLedger(clock=clock)
-
-    def pass_time() -> float:
-        nonlocal passed
-        passed += STEP
-        return passed
-
-    def opened(side: MemoryServer, _: str, password: str, *, allow: Any, **__: Any) -> Any:
-        allow([])
-        return side.log_in(password)
-
-    sites = []
-    for number in range(NEIGHBOURS):
-        account = LoginAccount()
-        ups = dice.sample([60, 600, 7200, 20_000], 2)
-        sides = [MemoryServer(dice, clock.monotonic, version, account, up) for up in ups]
-        number += seed * NEIGHBOURS
-        sites.append(Site(number, sides, clock, opened, Secret(account.password), ledger))
-    play(sites, dice, pass_time, [*EVENTS, *["nodes"] * 4 * (version == CLUSTER)])
     return sites
 
 
