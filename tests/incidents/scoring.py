@@ -25,7 +25,7 @@ from ase_exporter.views.terminal import text
 from ase_exporter.views.view import View
 
 WELL = frozenset({WORKS, IDLE})
-# Points: a symptom, the class of cause first, the object, the remedy with what it is expected to bring.
+# All there are: a symptom, the class of cause first, the object, the remedy with what it is expected to bring.
 POINTS = 4
 USUAL = Site()
 
@@ -35,24 +35,17 @@ class Score:
     """What was said at the end.
 
     state: what the diagnosis puts first, with a baseline. right: whether that is the cause, and all else is found that
-    must be. all_clears: views that call the server well although it is not. spinning: share of the CPU, by the model;
-    measured: by the diagnosis, None if it is not known.
+    must be. points: 0 invisible, 1 symptom, 2 class of cause, 3 object as well, 4 remedy with its effect. all_clears:
+    views that call the server well although it is not. spinning: share of the CPU, by the model; measured: by the
+    diagnosis, None if it is not known.
     """
 
     state: str
     right: bool
-    named: bool
-    remedy: bool
+    points: int
     all_clears: tuple[str, ...]
     spinning: float
     measured: float | None
-
-    @property
-    def points(self) -> int:
-        """0 invisible, 1 symptom, 2 class of cause, 3 object as well, 4 remedy with its effect."""
-        if not self.right:
-            return int(self.state not in WELL)
-        return 2 + self.named + (self.named and self.remedy)
 
 
 @cache
@@ -75,11 +68,12 @@ def score(incident: Incident, site: Site) -> Score:
     said, top, first = diagnose(_recorded(last, incident), baseline), frame(last), incident.truth.first
     known = {each.name for each in said.findings} | {each.name for each in said.unknown}
     found = next((each for each in said.findings if each.name in first), None)
+    right = said.state in first and set(incident.truth.also) <= known
+    named = _named(found, incident, last)
     return Score(
         state=said.state,
-        right=said.state in first and set(incident.truth.also) <= known,
-        named=_named(found, incident, last),
-        remedy=_eased(found, incident, top),
+        right=right,
+        points=2 + named + (named and _eased(found, incident, top)) if right else int(said.state not in WELL),
         all_clears=tuple(
             view
             for view, each in (("diagnosis", said), ("top", top.diagnosis))

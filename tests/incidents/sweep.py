@@ -265,31 +265,14 @@ def _sample(watching: Watched) -> Any:
     return sample
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """How many states are ill and well, and how many of them were said wrongly."""
-
-    ill: int
-    well: int
-    all_clears: Sequence[State]
-    alarms: Sequence[State]
-    not_first: Sequence[State]
-    not_second: Sequence[State]
-
-    def __str__(self) -> str:
-        return (
-            f"{self.ill} ill: {len(self.all_clears)} called well, cause first in {self.ill - len(self.not_first)}, "
-            f"within two in {self.ill - len(self.not_second)}; {self.well} well: {len(self.alarms)} alarms"
-        )
-
-
-def confusion(states: Sequence[State]) -> Confusion:
+def confusion(states: Sequence[State]) -> Mapping[str, Sequence[State]]:
+    """The states that are ill and those that are well, and what was said wrongly of them, by how."""
     ill, well = ([each for each in states if each.ill is truth] for truth in (True, False))
-    return Confusion(
-        len(ill),
-        len(well),
-        [each for each in ill if each.calm],
-        [each for each in well if each.alarms],
-        [each for each in ill if each.place != 0],
-        [each for each in ill if each.place not in (0, 1)],
-    )
+    return {
+        "ill": ill,
+        "well": well,
+        "all-clear": [each for each in ill if each.calm],
+        "alarm": [each for each in well if each.alarms],
+        "cause not first": [each for each in ill if each.place != 0],
+        "cause not within two": [each for each in ill if each.place not in (0, 1)],
+    }
