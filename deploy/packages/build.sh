@@ -37,9 +37,7 @@ pip uninstall --yes setuptools
 find "$root/lib" -type d -name tests -prune -exec rm -r {} +
 "$root/bin/python" -m compileall -q --invalidation-mode unchecked-hash -s "$work" "$root/lib"
 
-# The man page, from the help of the commands.
-mkdir "$work/man" "$work/units"
-.venv/bin/python deploy/packages/manual.py | gzip -9n >"$work/man/ase-exporter.1.gz"
+mkdir "$work/units"
 cp deploy/systemd/*.service "$work/units"
 
 # The environment will be at another place than it was made at.

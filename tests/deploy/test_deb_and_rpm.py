@@ -1,7 +1,6 @@
 """The deb and the rpm: what they are made of fits together; the slow test builds both and looks inside."""
 
 import re
-import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,14 +37,6 @@ def test_the_units_run_what_the_package_installs_as_the_user_that_it_creates() -
     assert "\nType=exec\n" in unit and unit.count("ExecStart=") == 1
 
 
-def test_the_man_page_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_path(str(PACKAGES / "manual.py"), run_name="__main__")
-    page = capsys.readouterr().out
-    sections = re.findall(r"^\.SS (.*)$", page, re.MULTILINE)
-    assert {"serve", "check", "write rules", r"sysmon diff"} <= set(sections)
-    assert page.isascii()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(
@@ -64,7 +55,6 @@ def test_the_deb_is_built_and_holds_everything(tmp_path: Path) -> None:
     assert {
         "/usr/bin/ase-exporter",
         "/usr/lib/systemd/system/ase-exporter.service",
-        "/usr/share/man/man1/ase-exporter.1.gz",
         "/etc/default/ase-exporter",
         "/etc/ase-exporter/exporter.yaml",
         "/opt/ase-exporter/bin/ase-exporter",
