@@ -53,15 +53,11 @@ class Change:
 
     @property
     def weight(self) -> float:
-        """How much it changed, and how much that matters."""
-        return self.factor * weight_of(self.before or 0.0, self.after or 0.0, self.in_points)
-
-
-def weight_of(before: float, after: float, in_points: bool) -> float:
-    """How much a figure changed: e-folds of a rate (rates under 1 count little), or steps of 20 points."""
-    if in_points:
-        return abs(after - before) / _POINTS_PER_STEP
-    return abs(math.log((max(after, 0.0) + 1) / (max(before, 0.0) + 1)))
+        """How much it changed: e-folds of a rate (rates under 1 count little), or steps of 20 points; times factor."""
+        before, after = self.before or 0.0, self.after or 0.0
+        if self.in_points:
+            return self.factor * abs(after - before) / _POINTS_PER_STEP
+        return self.factor * abs(math.log((max(after, 0.0) + 1) / (max(before, 0.0) + 1)))
 
 
 def headline_changes(before: Report, after: Report) -> list[Change]:

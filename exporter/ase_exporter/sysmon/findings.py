@@ -2,18 +2,10 @@
 
 from ase_exporter.diagnosis.diagnose import baseline_of, diagnose
 from ase_exporter.diagnosis.measures import FixedReadings, Rows
-from ase_exporter.sysmon.difference import configuration, headline_changes, weight_of
+from ase_exporter.sysmon.difference import configuration
 from ase_exporter.sysmon.metrics import cleared_counters, headline_values
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.views.figures import shown
 
-# Headlines of which more is better or worse: first what users feel, then others of which more is better.
-_EFFECTS, _HIGHER = 2, 3
-_GOOD = (
-    *("Transactions per CPU unit", "Committed transactions", "Hit ratio"),
-    *("Spinlock contention", "Log semaphore waits", "ULC semaphore waits", "Lock waits", "Deadlocks"),
-)
-_MIN_WEIGHT = 0.05
 _MAX_INTERVAL_RATIO = 2.0
 _RATES = {
     "ase_transactions_total": ("committed_transactions_per_second", ""),
@@ -47,7 +39,7 @@ def readings_of(report: Report) -> FixedReadings:
 
 
 def pair_findings(before: Report, after: Report) -> list[str]:
-    """What is wrong after, by the diagnosis, with what was before as the usual; then what became better or worse."""
+    """What is wrong after, by the diagnosis, with what was before as the usual."""
     old = diagnose(readings_of(before))
     new = diagnose(readings_of(after), baseline_of(old))
     was, now = ({finding.name for finding in each.findings} for each in (old, new))
@@ -55,24 +47,7 @@ def pair_findings(before: Report, after: Report) -> list[str]:
         f"{finding.sentence}{'; so it was before' if finding.name in was else ''}" for finding in new.findings
     ]
     found += [f"gone: {finding.sentence}" for finding in old.findings if finding.name not in now]
-    return found + _headline_sentences(before, after)
-
-
-def _headline_sentences(before: Report, after: Report) -> list[str]:
-    judged = []
-    for change in headline_changes(before, after):
-        place = next((at for at, name in enumerate(_GOOD) if change.name.startswith(name)), None)
-        if place is None or change.before is None or change.after is None:
-            continue
-        weight = weight_of(change.before, change.after, change.unit == "%")
-        better = (change.after > change.before) == (place < _HIGHER)
-        texts = " -> ".join(
-            f"{shown(value, digits=4)} {change.unit}".strip() for value in (change.before, change.after)
-        )
-        if weight >= _MIN_WEIGHT:
-            said = f"{'better' if better else 'worse'}: {change.name} {texts}"
-            judged.append((place >= _EFFECTS, -weight, said))
-    return [text for _, _, text in sorted(judged)]
+    return found
 
 
 def obstacles(before: Report, after: Report) -> list[str]:

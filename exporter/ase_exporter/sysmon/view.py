@@ -90,7 +90,7 @@ def difference_view(before: Report, after: Report, top: int) -> View:
             *_summary("after", after),
             *(Line(f"warning: {each}", "notes") for each in obstacles(before, after)),
             Section("Findings", [Items(findings)]),
-            *([] if findings else [Line("  no headline is better or worse")]),
+            *([] if findings else [Line("  nothing is found, before or after")]),
             Section("", [Table(columns("Headline", *figures, figures=figures), headlines)]),
             Section("Configuration", [Items(configuration)]),
             Section("", [Table(heads, cells), Line(count, "soft")]),
