@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ase_exporter import logs
-from ase_exporter.capture.file import Capture, dump, lines
+from ase_exporter.capture.file import Capture, dump
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import load_catalogue
@@ -30,7 +30,6 @@ def capture(
     user: str | None = None,
     password: bool = False,
     output: Path | None = None,
-    show: bool = False,
     scrapes: int = 5,
     interval: float = 15.0,
     timeout: float = 30.0,
@@ -38,8 +37,8 @@ def capture(
     sysmon: float = 0.0,
     keep_names: bool = False,
 ) -> None:
-    if output is None and not show:
-        raise UserError("capture: expected --output FILE, --show or both")
+    if output is None:
+        raise UserError("capture: expected --output FILE")
     require_output(output)
     logs.configure("text", "error")
     end_if_stuck()
@@ -52,14 +51,11 @@ def capture(
         taken, pseudonyms = with_pseudonyms(taken, secrets.token_bytes(32), _names(loaded, chosen))
         replaced = len(pseudonyms)
     data = dump(taken)
-    if show:
-        sys.stdout.writelines(line + "\n" for line in lines(taken))
     console = PlainConsole(stderr=True)
     for line in _summary(taken, len(data), replaced):
         console.print(TextLine(line))
-    if output is not None:
-        write_output(output, data)
-        print(f"written: {output}", file=sys.stderr)
+    write_output(output, data)
+    print(f"written: {output}", file=sys.stderr)
 
 
 def _names(config: Config, target: Target) -> list[str]:
@@ -82,7 +78,7 @@ def _summary(capture: Capture, size: int, replaced: int) -> Iterator[str]:
     for text, count in errors.most_common(10):
         yield f"  error ({count} x): {text[:150]}"
     if capture.header.names == "pseudonyms":
-        yield f"  words replaced by pseudonyms: {replaced:,}; --show prints everything that is in the file"
+        yield f"  words replaced by pseudonyms: {replaced:,}; zcat prints everything that is in the file"
     else:
         yield "  names are kept: do not publish this file"
     yield f"  {size:,} bytes"

@@ -1,6 +1,5 @@
 """The commands `capture` and `ase-simulator --replay`, as users run them."""
 
-import gzip
 from pathlib import Path
 
 from tests.exporter.capture.recorded import FOLDER, replay
@@ -26,14 +25,13 @@ def test_capture_writes_a_file_and_a_summary_without_names(run: Run, tmp_path: P
             f"--output={out}",
             "--scrapes=2",
             "--interval=1",
-            "--show",
             **environment(port, PASSWORD),
         )
     assert ended.returncode == 0, ended.stderr
     assert "scrape 2 of 2" in ended.stderr
     assert "words replaced by pseudonyms" in ended.stderr
     assert f"written: {out}" in ended.stderr
-    assert ended.stdout == gzip.decompress(out.read_bytes()).decode()
+    assert ended.stdout == ""
     assert load(out).header.names == "pseudonyms"
 
 

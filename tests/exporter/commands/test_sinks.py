@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import gzip
 import json
 import re
 import time
@@ -30,7 +31,7 @@ OF_ITS_OWN = re.compile(r"^\s*(shutdown|drop table)", re.M)
 COMMANDS = ["top --record R --interval 1 --once", "top --replay R --once"]
 COMMANDS += ["top --sql --once --interval 1", "advise --seconds 1", "check", "check --sql"]
 COMMANDS += [
-    "capture --show --scrapes 1",
+    "capture --scrapes 1 --output P",
     "capture --keep-names --scrapes 1 --output C",
     "top --replay C --once",
 ]
@@ -84,6 +85,7 @@ def test_no_name_of_a_server_escapes(
             own = () if "--replay" in command else ("--config.file", "exporter.yml")
             ended = run(*command.split(), *own)
             require_safe(ended.stdout, ended.stderr)
+        require_safe(gzip.decompress((tmp_path / "P").read_bytes()).decode())
 
 
 def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
