@@ -1,5 +1,6 @@
 """Executes the options of `ase-exporter compare`: from options to windows, from windows to a comparison."""
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -97,8 +98,16 @@ def instance_named(prometheus: Prometheus, name: str) -> str:
     return found.pop() if len(found) == 1 else name
 
 
+def _words(text: str) -> str:
+    """Without the signs between the words of a change, which differ from list to list."""
+    return " ".join(re.sub(r"(:|->|→)(?=\s|$)", " ", text).split())
+
+
 def _find(marks: list[Change], text: str) -> Change:
-    found = [mark for mark in marks if text == mark.id] or [mark for mark in marks if text in str(mark)]
+    words = _words(text)
+    found = [mark for mark in marks if text == mark.id] or [
+        mark for mark in marks if words in _words(str(mark))
+    ]
     if not found:
         newest = "; the newest: " + ", ".join(map(str, marks[-3:])) if marks else "; none is recorded"
         raise UserError(f"--around: no recorded change of the last 30 days contains {text!r}{newest}")

@@ -60,10 +60,8 @@ def _parts(state: TargetState, changes: Sequence[Change]) -> Iterator[Part]:
     else:
         yield from _diagnosis(state.diagnosis)
     newest = sorted(changes, key=lambda each: each.at, reverse=True)[:MAX_CHANGES]
-    rows = [(moment(each.at), each.kind, str(each)) for each in newest]
-    yield Section(
-        "Changes", [Table(columns("when", "kind", "what", whole=("when",)), rows, empty="None lately.")]
-    )
+    rows = [(moment(each.at), each.brief) for each in newest]
+    yield Section("Changes", [Table(columns("when", "what", whole=("when",)), rows, empty="None lately.")])
 
 
 def _diagnosis(found: Diagnosis) -> Iterator[Part]:

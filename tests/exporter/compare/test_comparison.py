@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 from tests.exporter.compare.test_prometheus import server
 
 from ase_exporter.changes.change import Change
+from ase_exporter.commands.changes import changes_view
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.compare.request import Request, answer, instance_named, server_selector
+from ase_exporter.compare.request import Request, _find, answer, instance_named, server_selector
 from ase_exporter.compare.windows import Span, parse_span
 from ase_exporter.errors import UserError
+from ase_exporter.views.terminal import text
 
 LITTLE = ["cpu_busy"]
 
@@ -91,6 +94,14 @@ def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: Hist
     assert result.spans[0].end == history.starts[1]
     with pytest.raises(UserError, match="--url: http"):
         compared(history, exporter="http://127.0.0.1:1", **options)
+
+
+def test_a_change_is_found_by_its_text_as_every_list_shows_it() -> None:
+    mark = Change("", "ASE1", "cache", "log cache: type", "Mixed", "Lockless Data Cache", 1.0)
+    others = [replace(mark, name="log cache: size"), replace(mark, new="Mixed", old="Lockless Data Cache")]
+    listed = text(changes_view([mark])).splitlines()[1].partition("ASE1 ")[2]
+    for shown in (listed, mark.brief, str(mark), "type Mixed"):
+        assert _find([mark, *others], shown) == mark
 
 
 def test_changes_cut_a_range_into_runs(history: History) -> None:
