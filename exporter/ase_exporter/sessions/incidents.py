@@ -33,7 +33,7 @@ class _Content(msgspec.Struct):
     """What is shown of the content of a file, and its types."""
 
     target: str
-    time: str
+    time: datetime
     finding: str
     sessions: list[_Row]
     blocking: list[_Row] = []
@@ -58,6 +58,11 @@ class Incident:
     @property
     def finding(self) -> str:
         return str(self.content.get("finding", ""))
+
+    @property
+    def at(self) -> float:
+        """Unix time."""
+        return datetime.fromisoformat(self.content["time"]).timestamp()
 
     @property
     def snapshot(self) -> Snapshot:

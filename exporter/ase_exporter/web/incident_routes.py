@@ -7,6 +7,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 
 from ase_exporter.errors import UserError
 from ase_exporter.sessions.incidents import Incident
+from ase_exporter.views.figures import zone
 from ase_exporter.views.page import render
 from ase_exporter.web.session_routes import sessions_page
 
@@ -32,7 +33,11 @@ class IncidentHandlers:
             found = list(kept.all())
             if as_json:
                 return JSONResponse([_summary(each) for each in found])
-            return HTMLResponse(render("incidents.html", title="Incidents", found=map(_summary, found)))
+            return HTMLResponse(
+                render(
+                    "incidents.html", title="Incidents", found=found, zone=zone(*(each.at for each in found))
+                )
+            )
         try:
             incident = kept.one(name)
             if as_json:

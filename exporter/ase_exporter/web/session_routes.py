@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.provenance import REASONS
 from ase_exporter.sessions.blocking import blocking_trees, relevant_sessions, whole_trees
 from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
@@ -101,6 +102,7 @@ def sessions_page(
         "sessions.html",
         title=f"Incident of {target}: {incident.finding}" if incident else f"Sessions of {target}",
         incident=incident,
+        titles={name: part.title for name, part in catalogue().account.items()},
         active=incident.content.get("active", {}) if incident else snapshot.active if snapshot else {},
         names=names,
         target=target,

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from tests.exporter.clocks import timezone
 from tests.exporter.diagnosis.states import generated
 from tests.exporter.sessions.test_incidents import Server, at_once
 from tests.exporter.web.test_session_routes import EVIL, RUNNING, SNAPSHOT
@@ -51,7 +53,13 @@ def test_a_page_shows_one_without_text_of_statements(client: TestClient, tmp_pat
     content = {"account": {"lock": 4.5}, "next": {"BLOCKED": ["end the head of the chain"]}}
     name = Incidents(tmp_path, 9).keep("ONE", EVIL, SNAPSHOT, content)
     page = client.get(f"/incidents?id={name}").text
-    for shown in ("shop..stock", "40 -&gt; 900 reads each", "lock 4.5 s/s", "end the head", "12 min"):
+    for shown in (
+        "shop..stock",
+        "40 -&gt; 900 reads each",
+        "in sessions: locks 4.5.",
+        "end the head",
+        "12 min",
+    ):
         assert shown in page
     assert EVIL not in page and RUNNING.text not in page and 'http-equiv="refresh"' not in page
     assert client.get(f"/incidents?id={name}&format=json").json()["target"] == "ONE"
@@ -75,7 +83,10 @@ def test_something_bad_that_begins_is_kept_with_what_to_do(client: TestClient, e
     client.portal.call(keeper.finished)
     (kept,) = client.get("/incidents?format=json").json()
     assert (kept["target"], kept["finding"]) == ("ONE", "SPINS")
-    listed = client.get("/incidents").text
+    with timezone("Asia/Tokyo"):
+        listed = client.get("/incidents").text
+    at = datetime.fromisoformat(kept["time"]) + timedelta(hours=9)
+    assert "At (JST)" in listed and f">{at:%Y-%m-%d %H:%M:%S}<" in listed
     assert f'href="incidents?id={kept["id"]}"' in listed and "2 lock, 1 cpu" in listed
     page = client.get(f"/incidents?id={kept['id']}").text
-    assert "do not add engines" in page and "Time account: " in page
+    assert "do not add engines" in page and "Where the time went, in sessions: " in page
