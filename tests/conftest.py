@@ -86,11 +86,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of the other tier, begin with the files that take longest, so that no process is left with
-    one at the end, and skip what reads shared material where there is none."""
+    one at the end, and skip what reads shared material where there is none. A slow test has an hour."""
     if config.option.unit or config.option.no_unit:
         chosen = [item for item in items if unit_tier.contains(item) is config.option.unit]
         config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
         items[:] = chosen
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(3600))
     longest = {item.path for item in items if item.get_closest_marker("e2e")}
     items.sort(key=lambda item: item.path not in longest)
     if not SHARED.is_dir():
