@@ -39,7 +39,7 @@ _RANGE = re.compile(rf"\[({DURATION})(?::({DURATION}))?\]")
 _OFFSET = re.compile(rf"\boffset ({DURATION})")
 # Each comes as a whole: an offset that clears its window must do so when the window grows.
 _LAST = r'\blast_over_time\((?:[^()\[\]"]|"[^"]*")*'
-_BETWEEN = r"\base:spinlock(?:_\w+:ratio_irate1m|s_recorded:count)(?:\{[^}]*\})?"
+_BETWEEN = r"\base:spinlock(?:_\w+:(?:ratio_)?irate1m|s_recorded:count)(?:\{[^}]*\})?"
 _LOOKING_BACK = re.compile(
     rf"({_LAST})?({_BETWEEN})?{_RANGE.pattern}(?:\s+{_OFFSET.pattern})?|({_BETWEEN}\s+)?{_OFFSET.pattern}"
 )

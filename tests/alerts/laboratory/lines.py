@@ -31,12 +31,13 @@ _WORSE = ["", "server", "exporter", "prometheus"]
 @dataclass(frozen=True)
 class Page:
     """An alert that must fire: any of `alerts`, not before `start`, at the latest at `by`, at least until `until`
-    (seconds)."""
+    and no longer than `ends` (seconds)."""
 
     alerts: tuple[str, ...]
     start: float
     by: float
     until: float
+    ends: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class TimeLine:
     never: tuple[str, ...]
     lost: Sequence[Mapping[str, Any]]
     vary: bool
+    slower: bool
     copies: Sequence[Mapping[str, str]]
     full: float = 0
     variation: str = ""
@@ -109,6 +111,7 @@ def _time_line(data: Mapping[str, Any]) -> TimeLine:
             seconds(page.get("from", 0)),
             seconds(page["by"]),
             seconds(page.get("until", 0)),
+            seconds(page.get("ends", math.inf)),
         )
         for names, page in data.get("pages", {}).items()
     )
@@ -122,6 +125,7 @@ def _time_line(data: Mapping[str, Any]) -> TimeLine:
         never=tuple(data.get("never", ())),
         lost=data.get("lost", ()),
         vary=data.get("vary", True),
+        slower=data.get("slower", True),
         copies=data.get("copies", [{}]),
         full=seconds(data.get("full", 0)),
     )
@@ -142,8 +146,8 @@ def _varied(line: TimeLine) -> Iterator[TimeLine]:
 
 
 def _slower(line: TimeLine) -> Iterator[TimeLine]:
-    """It at the intervals of other rules, unless it loses every nth scrape."""
-    if line.family != "hours" or line.variation or any("from" not in lost for lost in line.lost):
+    """It at the intervals of other rules, unless it loses every nth scrape, or is about seconds."""
+    if line.family != "hours" or line.variation or not line.slower or any("from" not in lost for lost in line.lost):
         return
     for family in SLOWER:
         later = 2 * INTERVALS[family]

@@ -69,7 +69,7 @@ def _restored(line: TimeLine, periods: Sequence[tuple[float, float]]) -> list[tu
 
 def _in_time(page: Page, firings: Firings) -> bool:
     return any(
-        page.start <= start <= page.by and end >= page.until
+        page.start <= start <= page.by and page.until <= end <= page.ends
         for alert in page.alerts
         for start, end in firings.get(alert, [])
     )

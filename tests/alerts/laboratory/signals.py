@@ -4,9 +4,10 @@ A shape is a number, or a mapping with one of these keys:
 linear: {time: value}, straight between; steps: {time: value}, each until the next (null: no such series);
 rate: {time: per second}, a counter that grows so; noise: [low, high]; last: [period, offset], the time of the last
 multiple of a period. `every` repeats points with a period, `resets` lists times at which a counter starts again from
-zero.
+zero. `drift` adds values of these standard deviations that are forgotten within these times: {30m: 2, 20s: 4}.
 """
 
+import math
 import random
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -37,10 +38,31 @@ def samples(shape: Any, times: Sequence[float], seed: str = "") -> list[Value]:
     kind = next(kind for kind in ("linear", "steps", "rate") if kind in shape)
     points = {seconds(time): _value(value) for time, value in shape[kind].items()}
     every = seconds(shape["every"]) if "every" in shape else None
-    if kind == "rate":
-        return _counter(points, every, [seconds(each) for each in shape.get("resets", ())], times)
     read = _line if kind == "linear" else _step
-    return [read(points, time % every if every else time) for time in times]
+    values = [read(points, time % every if every else time) for time in times]
+    if "drift" in shape:
+        drift = _drift({seconds(memory): size for memory, size in shape["drift"].items()}, times, seed)
+        values = [
+            None if value is None else max(0.0, value + more)
+            for value, more in zip(values, drift, strict=True)
+        ]
+    if kind == "rate":
+        return _counter(values, [seconds(each) for each in shape.get("resets", ())], times)
+    return values
+
+
+def _drift(sizes: Mapping[float, float], times: Sequence[float], seed: str) -> list[float]:
+    chance = random.Random(seed)
+    parts = {memory: chance.gauss(0, size) for memory, size in sizes.items()}
+    found: list[float] = []
+    before = times[0]
+    for time in times:
+        for memory, size in sizes.items():
+            kept = math.exp((before - time) / memory)
+            parts[memory] = kept * parts[memory] + math.sqrt(1 - kept**2) * chance.gauss(0, size)
+        found.append(sum(parts.values()))
+        before = time
+    return found
 
 
 def _value(value: Any) -> Value:
@@ -66,13 +88,11 @@ def _line(points: Mapping[float, Value], time: float) -> Value:
     return low + (high - low) * (time - start) / (end - start)
 
 
-def _counter(
-    rates: Mapping[float, Value], every: float | None, resets: Sequence[float], times: Sequence[float]
-) -> list[Value]:
+def _counter(rates: Sequence[Value], resets: Sequence[float], times: Sequence[float]) -> list[Value]:
     found: list[Value] = []
     total, before = 0.0, times[0]
-    for time in times:
-        total += (_step(rates, time % every if every else time) or 0.0) * (time - before)
+    for rate, time in zip(rates, times, strict=True):
+        total += (rate or 0.0) * (time - before)
         if any(before < reset <= time for reset in resets):
             total = 0.0
         found.append(float(int(total)))
