@@ -147,7 +147,12 @@ def _varied(line: TimeLine) -> Iterator[TimeLine]:
 
 def _slower(line: TimeLine) -> Iterator[TimeLine]:
     """It at the intervals of other rules, unless it loses every nth scrape, or is about seconds."""
-    if line.family != "hours" or line.variation or not line.slower or any("from" not in lost for lost in line.lost):
+    if (
+        line.family != "hours"
+        or line.variation
+        or not line.slower
+        or any("from" not in lost for lost in line.lost)
+    ):
         return
     for family in SLOWER:
         later = 2 * INTERVALS[family]
