@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
 from ase_exporter.advise.remedies import AdviceStep, PartitionLimits, remedies
 from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
+from ase_exporter.views.figures import shown
 
 SYSTEM_CACHE = "system tables cache"
 KEY_CACHE = "key tables cache"
@@ -103,9 +104,9 @@ class _Placement:
         whole = sum(o.size_bytes or math.inf for o in self.tables)
         strategy = "relaxed" if whole <= self.megabytes * 2**20 else "strict"
         options = f"'{self.megabytes}M', 'mixed', '{strategy}', 'cache_partition={self.partitions}'"
-        free = self.evidence.free_bytes
+        free, share = self.evidence.free_bytes, shown(self.share, "ratio", digits=2)
         reason = (
-            f"{why}: {self.share:.0%} of the reads of {self.source.name} go to them, {strategy} LRU."
+            f"{why}: {share} of the reads of {self.source.name} go to them, {strategy} LRU."
             f" {self.megabytes:,} MB is what they hold in memory now and a quarter more, at most all of them (at"
             f" least {MIN_CACHE_MB} MB, and {self.limits.pool_pages} pages in each of {self.partitions} partitions)."
             + ("" if free is None else f" Free below max memory: {free / 2**20:,.0f} MB")

@@ -110,8 +110,8 @@ def headline(comparison: Comparison) -> str:
 def method(comparison: Comparison) -> str:
     """The method behind the verdicts, in one sentence."""
     return (
-        f"Verdicts at {CONFIDENCE:.0%} confidence, from samples every {comparison.step:g} s; intervals by"
-        " block bootstrap of trimmed means."
+        f"Verdicts at {shown(CONFIDENCE, 'ratio', digits=2)} confidence, from samples every {comparison.step:g} s;"
+        " intervals by block bootstrap of trimmed means."
     )
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ase_exporter.catalogue.wait_parts import wait_parts
 from ase_exporter.compare.prometheus import Prometheus, range_text
 from ase_exporter.compare.windows import Span
 from ase_exporter.config import yaml_files
-from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.catalogue import Selection, catalogue
+from ase_exporter.diagnosis.promql import grouped, over
 from ase_exporter.diagnosis.provenance import collectors
 from ase_exporter.untrusted.encoders import promql
 from ase_exporter.views.figures import Unit
@@ -24,13 +24,11 @@ MIN_WINDOW = 300.0
 MIN_FINE, MAX_FINE = 60.0, 10_100
 
 
-@dataclass(frozen=True, slots=True)
-class LoadCounter:
-    """One row of the load: a counter, summed over its series. modes: of the label `mode`, if only those count."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadCounter(Selection):
+    """One row of the load: a counter, summed over its series."""
 
     title: str
-    metric: str
-    modes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,8 @@ class ProfileTable:
     unit: str
     metric: str
     label: tuple[str, ...]
-    query: str
+    query: str = ""
+    counter: Selection | None = None
     form: Unit = "plain"
     least: bool = False
     most: int = 15
@@ -81,21 +80,18 @@ class ProfileReader:
         window = max(MIN_WINDOW, 4 * scrape)
         step = max(window, span.seconds / POINTS)
         fine = max(MIN_FINE, math.ceil(span.seconds / MAX_FINE))
-        by_class, by_event = wait_parts().of_account()
         self._places = {
             "SELECTOR": selector,
             "PERIOD": range_text(span.seconds),
             "WINDOW": range_text(window),
             "MEAN": f"{range_text(span.seconds)}:{range_text(step)}",
-            "BUSY_CLASS": by_class,
-            "BUSY_EVENT": by_event,
             "FINE_SECONDS": f"{fine:.0f}",
             "FINE": range_text(fine),
         }
 
     def load(self) -> list[LoadRow]:
         """The load, all rows of it."""
-        found = [(each.title, next(iter(self._rows(_rate(each)).values()), None)) for each in load_counters()]
+        found = [(each.title, next(iter(self._rows(_mean(each)).values()), None)) for each in load_counters()]
         _, transactions = found[0]
         return [
             LoadRow(title, rate, None if rate is None or not transactions else rate / transactions)
@@ -105,7 +101,8 @@ class ProfileReader:
     def table(self, name: str) -> ProfileTable:
         empty = empty_tables()[name]
         chosen, sign = ("bottomk", 1) if empty.least else ("topk", -1)
-        found = self._rows(f"{chosen}({empty.most}, {empty.query} > 0)", *empty.label)
+        query = _mean(empty.counter, empty.label) if empty.counter else empty.query
+        found = self._rows(f"{chosen}({empty.most}, {query} > 0)", *empty.label)
         rows = sorted(found.items(), key=lambda row: (sign * row[1], row[0]))
         if name == "account":
             parts = catalogue().account
@@ -131,7 +128,8 @@ class ProfileReader:
         return {tuple(each.labels.get(label, "") for label in labels): each.value for each in found}
 
 
-def _rate(counter: LoadCounter) -> str:
-    modes = f", mode=~{promql('|'.join(counter.modes))}" if counter.modes else ""
-    series = f"{counter.metric}{{SELECTOR{modes}}}"
-    return f"avg_over_time((sum(rate({series}[WINDOW])) and sum({series} offset WINDOW))[MEAN])"
+def _mean(counter: Selection, by: Sequence[str] = ()) -> str:
+    """The mean of the rates over each window that was scraped from its begin on, so that gaps count for nothing."""
+    rates = grouped(counter, by, "SELECTOR", over("[WINDOW]"))
+    known = grouped(counter, by, "SELECTOR", lambda each, limits: f"{each.metric}{{{limits}}} offset WINDOW")
+    return f"avg_over_time(({rates} and {known})[MEAN])"

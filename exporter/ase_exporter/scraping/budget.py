@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.series_limits import fill_level
+from ase_exporter.views.figures import shown
 
 SESSION_CPU = "ase_exporter_session_cpu_seconds_total"
 # The weight of a new measurement in moving averages.
@@ -168,15 +169,17 @@ class Budget:
 
     def _message(self) -> str:
         share = self.share or 0.0
+        budget = shown(share, "ratio", digits=4)
         if not self._exceeded and self.demand > share:
             self._exceeded = True
+            demand = shown(self.demand, "ratio", digits=4)
             return (
-                f"reading all collectors would take {self.demand:.2%} of an engine, the budget is {share:.2%}: "
+                f"reading all collectors would take {demand} of an engine, the budget is {budget}: "
                 "expensive collectors are read less often"
             )
         if self._exceeded and self.demand < share * RECOVERED_SHARE:
             self._exceeded = False
-            return f"the budget of {share:.2%} of an engine is kept again without reading less often"
+            return f"the budget of {budget} of an engine is kept again without reading less often"
         return ""
 
 

@@ -52,14 +52,20 @@ def _more(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _told(finding: Finding) -> str:
     """The finding, and what it explained when nothing was wrong."""
-    return finding.sentence + (f"; {finding.usual:.0%} before" if finding.usual is not None else "")
+    return finding.sentence + (
+        f"; {shown(finding.usual, 'ratio', digits=2)} before" if finding.usual is not None else ""
+    )
 
 
 def _account(account: Account) -> str:
     """Where the sessions' time goes, the largest parts first."""
     titles = catalogue().account
     parts = sorted(account.parts.items(), key=lambda part: -part[1])
-    shares = [f"{titles[name].title} {account.share(name):.0%}" for name, seconds in parts if seconds > 0]
+    shares = [
+        f"{titles[name].title} {shown(account.share(name), 'ratio', digits=2)}"
+        for name, seconds in parts
+        if seconds > 0
+    ]
     unknown = [f"{titles[name].title} not known" for name in account.unknown]
     return "Time goes to: " + ", ".join([*shares[:MAX_PARTS], *unknown[:2]] or ["not known yet"])
 
@@ -134,20 +140,20 @@ def _others(scene: Scene) -> str:
         parts.append(f"oldest tx {shown(seconds, 'seconds')} ({database})")
     logs = [space for space in figures.space if space.use != "data"]
     if logs:
-        parts.append(f"log {logs[0].used:.0%} ({logs[0].database})")
+        parts.append(f"log {shown(logs[0].used, 'ratio', digits=2)} ({logs[0].database})")
     temporary = [space for space in figures.space if space.database.startswith("tempdb")]
     if temporary:
-        parts.append(f"tempdb {temporary[0].used:.0%}")
+        parts.append(f"tempdb {shown(temporary[0].used, 'ratio', digits=2)}")
     return scene.glyphs.separator.join(parts)
 
 
 def _cost(scene: Scene) -> str:
     cpu, sample = scene.figures.own_cpu, scene.frame.sample
     if cpu is not None:
-        used = f"{cpu:.2%} of an engine"
+        used = f"{shown(cpu, 'ratio', digits=4)} of an engine"
     else:
         used = f"statements {shown(sample.statement_share, 'ratio')} of the time"
-    budget = f", budget {sample.budget:.1%}" if sample.budget is not None else ""
+    budget = f", budget {shown(sample.budget, 'ratio')}" if sample.budget is not None else ""
     slower = f", {counted(len(sample.stretched), 'part')} read less often" if sample.stretched else ""
     note = f", {sample.note}" if sample.note else ""
     return f"top itself: {used}{budget}{slower}, every {sample.interval:g} s{note}"
