@@ -10,6 +10,7 @@ def test_cpu_figures_wait_for_a_few_seconds() -> None:
     with watched("quiet-oltp") as watching:
         first = watching.frame()
         assert first.diagnosis.state == "starting" and first.figures.spinlocks == ()
+        assert {first.figures.cpu_busy, first.figures.spinning, first.figures.hottest} == {None}
         second, third = watching.frame(2.0), watching.frame(2.0)
     # What whole seconds are counted for is known only after a few of them.
     assert second.figures.cpu_busy is None and second.figures.waits == ()

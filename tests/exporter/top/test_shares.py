@@ -1,12 +1,12 @@
 """No share is larger than its whole, although the tables of a scrape are read seconds apart."""
 
 import random
+import threading
 from collections.abc import Iterator
 from math import floor
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from tests.exporter.top.feeds import sampler
 
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.families import Family
@@ -141,14 +141,6 @@ def test_a_first_answer_waits_for_rates_although_a_gauge_is_wrong_already() -> N
             tracker.note(at, {**tables, "database_space": [size, free]})
             yield Sample("ONE", at, at, 10.0, series=tracker.series())
 
-    taken = samples()
-    sampler: Any = SimpleNamespace(
-        target=SimpleNamespace(name="ONE"),
-        interval=0.0,
-        timeout=60.0,
-        take=lambda: next(taken),
-        close=lambda: None,
-    )
-    first = first_frame(LiveFeed(sampler))
+    first = first_frame(LiveFeed(sampler(samples().__next__, threading.Event())))
     found = [each.name for each in first.diagnosis.findings]
     assert found[0] == "spinning" and found[-1] == "log_filling"

@@ -9,13 +9,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 import yaml
+from tests.exporter.clocks import StandingClock, opener
 from tests.paths import REPOSITORY
 from tests.simulator.tds.running import Running, running
 
 from ase_exporter.advise.evidence import Evidence
-from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.clock import Clock
@@ -48,16 +47,14 @@ def one_step(scenario: str, step: str, directory: Path) -> str:
     return str(file)
 
 
-@dataclass
-class Moved:
-    """Seconds by which the test has moved the time. looked: how much it moves whenever the clock is read."""
+class Moved(StandingClock):
+    """looked: seconds that pass whenever the clock is read."""
 
-    ahead: float = 0.0
-    looked: float = 0.0
+    looked = 0.0
 
     def monotonic(self) -> float:
         self.ahead += self.looked
-        return self.ahead
+        return super().monotonic()
 
 
 @dataclass
@@ -123,7 +120,6 @@ def watched(
             modules={"default": module or Module()},
             scrape=Scrape(connect_timeout=60.0, budget=budget),
         )
-        opener: Opener[Connection] = partial(Connection.open, watchdog=Watchdog(clock))
         recording = record(clock) if record else None
         sampler = TargetSampler(
             config,
@@ -132,7 +128,7 @@ def watched(
             interval,
             timeout=LONG,
             clock=clock,
-            open_connection=recording.recorder.open if recording else opener,
+            open_connection=recording.recorder.open if recording else opener(clock),
             save=recording.save if recording else None,
             selection=selection,
         )
