@@ -73,7 +73,7 @@ def listening(log: Path, *command: str | Path, environment: Mapping[str, str] | 
         said: list[str] = []
 
         def heard() -> bool:
-            said[:] = re.findall(r"listen.*127\.0\.0\.1:(\d+)", log.read_text(), re.IGNORECASE)
+            said[:] = re.findall(r"listen.*127\.0\.0\.1:([1-9]\d*)", log.read_text(), re.IGNORECASE)
             assert said or process.poll() is None, log.read_text()
             return bool(said)
 

@@ -1,17 +1,17 @@
 """A real Prometheus that holds the counters of a server whose every figure is known."""
 
-import re
 import shutil
 import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx2
 import numpy as np
 import pytest
+from tests.programs import answers, eventually, listening
 
 INTERVAL = 15
 PER_CPU_UNIT = 100.0
@@ -132,7 +132,7 @@ def typed(samples: Mapping[str, Iterable[str]]) -> str:
     return "\n".join([*text, "# EOF", ""])
 
 
-def prometheus_with(samples: str, folder: Path) -> "running_prometheus":
+def prometheus_with(samples: str, folder: Path) -> AbstractContextManager[str]:
     """Prometheus, to be entered, whose past is these samples (OpenMetrics). folder: for its files."""
     if not shutil.which("prometheus") or not shutil.which("promtool"):
         pytest.skip("prometheus is not installed")
@@ -146,36 +146,17 @@ def prometheus_with(samples: str, folder: Path) -> "running_prometheus":
     return running_prometheus(folder)
 
 
-class running_prometheus:  # noqa: N801  # reads as the context that it is
-    """Prometheus over a folder with prometheus.yml and data, on a free port, ready when entered."""
-
-    def __init__(self, folder: Path) -> None:
-        self.log = folder / "prometheus.log"
-        self.process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                "--storage.tsdb.retention.time=30d",
-                "--web.listen-address=127.0.0.1:0",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=self.log.open("wb"),
-        )
-
-    def __enter__(self) -> str:
-        deadline = time.monotonic() + 60
+@contextmanager
+def running_prometheus(folder: Path) -> Iterator[str]:
+    """Prometheus over a folder with prometheus.yml and data, ready: its URL."""
+    options = (
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        "--storage.tsdb.retention.time=30d",
+        "--web.listen-address=127.0.0.1:0",
+    )
+    with listening(folder / "prometheus.log", "prometheus", *options) as port:
+        url = f"http://127.0.0.1:{port}"
         # Ready once it has replayed its blocks; until then it answers 503.
-        while not ((url := self._url()) and httpx2.get(f"{url}/-/ready", timeout=60).is_success):
-            assert time.monotonic() < deadline and self.process.poll() is None, self.log.read_text()
-            time.sleep(0.05)
-        return url
-
-    def _url(self) -> str:
-        """Where it says it listens; '' before."""
-        said = re.search(r'msg="Listening on" address=(\S+)', self.log.read_text())
-        return f"http://{said[1]}" if said else ""
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        self.process.wait(60)
+        eventually(f"{url} is ready", lambda: answers(f"{url}/-/ready"))
+        yield url
