@@ -6,14 +6,13 @@ import shlex
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.exporter.commands.command_line import Ended, Run
+from tests.exporter.compare.test_prometheus import server as web_server
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 from tests.faults.login_server import ACCEPTED, closing, login_server
@@ -71,34 +70,6 @@ OF_A_TABLE = """mine:
 """
 
 
-@contextmanager
-def talker(first: bytes, answer: bytes) -> Iterator[int]:
-    """A server on a port of its own that says `first`, and answers whatever it gets with `answer`."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def talk() -> None:
-            while True:
-                try:
-                    client, _ = listener.accept()
-                except OSError:
-                    return
-                # A client that does not like what it hears hangs up.
-                with client, suppress(ConnectionError):
-                    client.sendall(first)
-                    got = client.recv(4096)
-                    # The body of a request may come later. A connection that is closed before it is read is reset.
-                    body = re.search(rb"content-length: (\d+)", got, re.IGNORECASE)
-                    while body and len(got) < got.index(b"\r\n\r\n") + 4 + int(body[1]):
-                        got += client.recv(4096)
-                    client.sendall(answer)
-
-        thread = threading.Thread(target=talk, daemon=True)
-        thread.start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join(60)
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Simulated]:
     with simulated("16.0 SP04", "quiet-oltp") as running:
@@ -121,9 +92,10 @@ def filled(
         (directory / name / "mine.yaml").write_text(text)
     host, port = server.address
     with (
-        talker(b"SSH-2.0-OpenSSH_9.2\r\n", b"Invalid SSH identification string.\r\n") as ssh,
-        talker(b"", b"HTTP/1.1 400 Bad Request\r\n\r\n") as http,
-        talker(b"", b"\x15\x03\x01\x00\x02\x02\x16") as tls,
+        login_server(b"SSH-2.0-OpenSSH_9.2\r\nInvalid SSH identification string.\r\n") as ssh,
+        login_server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as http,
+        login_server(b"\x15\x03\x01\x00\x02\x02\x16") as tls,
+        web_server(b"", 400) as (web, _),
         login_server(ACCEPTED, closing) as trigger,
         socket.socket() as closed,
     ):
@@ -132,9 +104,10 @@ def filled(
             "here": Path.cwd(),
             "host": host,
             "port": port,
-            "ssh": ssh,
-            "http": http,
-            "tls": tls,
+            "ssh": ssh.port,
+            "http": http.port,
+            "tls": tls.port,
+            "web": web,
             "trigger": trigger.port,
             "closed": closed.getsockname()[1],
         }
