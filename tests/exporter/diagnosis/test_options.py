@@ -4,11 +4,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-import yaml
 from tests.exporter.diagnosis.states import State, generated
-from tests.exporter.top.watching import SCENARIOS, watched
+from tests.exporter.top.watching import altered, watched
 
-from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, FindingDefinition, catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
@@ -101,11 +99,8 @@ def test_the_options_that_matter_are_among_them() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_scrape_without_the_option_names_it(option: str, tmp_path: Path) -> None:
-    scenario = load_yaml((SCENARIOS / "quiet-oltp.yaml").read_text())
-    scenario["options"][option] = 0
-    file = tmp_path / "scenario.yaml"
-    file.write_text(yaml.safe_dump(scenario))
-    with watched(str(file)) as watching:
+    scenario = altered("quiet-oltp", tmp_path, lambda content: content["options"].update({option: 0}))
+    with watched(scenario) as watching:
         watching.frame()
         watching.time.ahead += 5
         sample = watching.sampler.take()

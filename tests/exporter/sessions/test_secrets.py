@@ -6,16 +6,14 @@ import logging
 import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.capture.recorded import capture
 from tests.exporter.sessions.test_incidents import Server, kept
 from tests.exporter.simulated import scrape, scraper_of
-from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
-from tests.simulator.tds.running import running
+from tests.exporter.top.watching import AUTH, HOST, altered, standing
 
-from ase_exporter.assets import load_yaml
 from ase_exporter.capture.file import lines
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan
@@ -24,8 +22,6 @@ from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.sessions.incidents import FOLDER
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.web.session_routes import sessions_page
-from ase_simulator.model import SimulatedServer, load_scenario
-from ase_simulator.simulation import simulation
 
 # The model's statements look for this number.
 IN_TEXT, IN_PROGRAM, IN_LOGIN = "4711", "planted7pw", "planted8pw"
@@ -37,16 +33,13 @@ WITH_NAMES = Module(
 def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    content = load_yaml((SCENARIOS / "storm.yaml").read_text())
-    content["workload"] |= {"users": 200, "think_ms": 5, "program": f"shop --password {IN_PROGRAM}"}
-    content["workload"]["login"] = f"clerk:{IN_LOGIN}"
-    content["steps"] = [{"name": "busy", "seconds": 3600}]
-    file = tmp_path / "planted.yaml"
-    file.write_text(yaml.safe_dump(content))
-    (server,) = load_scenario(str(file), speed=0, seed=1)
-    assert isinstance(server, SimulatedServer)
+    def plant(content: dict[str, Any]) -> None:
+        content["workload"] |= {"users": 200, "think_ms": 5, "program": f"shop --password {IN_PROGRAM}"}
+        content["workload"]["login"] = f"clerk:{IN_LOGIN}"
+        content["steps"] = [{"name": "busy", "seconds": 3600}]
+
     caplog.set_level(logging.DEBUG)
-    with running(lambda: simulation(server, None, HOST, 0)) as run:
+    with standing(altered("storm", tmp_path, plant), seed=1) as (server, run):
         scraper = scraper_of((HOST, run.port), AUTH, WITH_NAMES, session_interval=0.0)
         run.ask(partial(server.world.clock.advance, 60))
         sql = run.ask(lambda: [str(row["SQLText"]) for row in server.table("monProcessSQLText")])

@@ -3,30 +3,27 @@
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.exporter.simulated import scrape, scraper_of
-from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
-from tests.simulator.tds.running import Running, running
+from tests.exporter.top.watching import AUTH, HOST, altered, standing
+from tests.simulator.tds.running import Running
 
-from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue.wait_parts import CPU, IDLE, wait_parts
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.sessions.sources import SESSIONS, waits_of
-from ase_simulator.model import SimulatedServer, load_scenario
+from ase_simulator.model import SimulatedServer
 from ase_simulator.model import processes as model
 from ase_simulator.model.processes import Process, process_snapshot
 from ase_simulator.model.sessions import FIRST_USER_SPID
 from ase_simulator.model.tables import TABLES
 from ase_simulator.model.waits import classes, events
-from ase_simulator.simulation import simulation
 
 LOADS, STEP, SEED = 8, 120, 35
 IDLE_EVENT = 250
@@ -53,20 +50,15 @@ def loads() -> list[dict[str, Any]]:
 @contextmanager
 def server_under_load(directory: Path) -> Iterator[tuple[SimulatedServer, Running, TargetScraper]]:
     """A server whose time the test moves, one step for each load, and a scraper of it."""
-    content = load_yaml((SCENARIOS / "storm.yaml").read_text())
-    content["steps"] = [
+    steps = [
         {"name": f"load {number}", "seconds": STEP, "workload": each} for number, each in enumerate(loads())
     ]
-    file = directory / "loads.yaml"
-    file.write_text(yaml.safe_dump(content))
-    (server,) = load_scenario(str(file), speed=0, seed=SEED)
-    assert isinstance(server, SimulatedServer)
-    with running(lambda: simulation(server, None, HOST, 0)) as run:
-        scraper = scraper_of((HOST, run.port), AUTH, session_interval=0.0)
-        try:
-            yield server, run, scraper
-        finally:
-            scraper.close()
+    scenario = altered("storm", directory, lambda content: content.update(steps=steps))
+    with (
+        standing(scenario, seed=SEED) as (server, run),
+        closing(scraper_of((HOST, run.port), AUTH, session_interval=0.0)) as scraper,
+    ):
+        yield server, run, scraper
 
 
 def snapshot(scraper: TargetScraper, *groups: str) -> Snapshot:

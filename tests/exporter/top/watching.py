@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import yaml
@@ -37,14 +38,32 @@ def catalogue() -> Catalogue:
     return load_catalogue()[0]
 
 
-def one_step(scenario: str, step: str, directory: Path) -> str:
-    """A scenario that stays in one step of another: the path of its file. step: how its name begins."""
+def altered(scenario: str, directory: Path, change: Callable[[dict[str, Any]], None]) -> str:
+    """A scenario whose content has been changed: the path of its file."""
     content = load_yaml((SCENARIOS / f"{scenario}.yaml").read_text())
-    (chosen,) = (each for each in content["steps"] if each["name"].startswith(step))
-    content["steps"] = [{**chosen, "seconds": 86400}]
+    change(content)
     file = directory / f"{scenario}.yaml"
     file.write_text(yaml.safe_dump(content))
     return str(file)
+
+
+def one_step(scenario: str, step: str, directory: Path) -> str:
+    """A scenario that stays in one step of another: the path of its file. step: how its name begins."""
+
+    def stay(content: dict[str, Any]) -> None:
+        (chosen,) = (each for each in content["steps"] if each["name"].startswith(step))
+        content["steps"] = [{**chosen, "seconds": 86400}]
+
+    return altered(scenario, directory, stay)
+
+
+@contextmanager
+def standing(scenario: str, **options: Any) -> Iterator[tuple[SimulatedServer, Running]]:
+    """A server of that scenario for which no time passes but what the test lets pass. options: of load_scenario."""
+    (server,) = load_scenario(scenario, speed=0, **options)
+    assert isinstance(server, SimulatedServer)
+    with running(lambda: simulation(server, None, HOST, 0)) as run:
+        yield server, run
 
 
 class Moved(StandingClock):
@@ -104,15 +123,13 @@ def watched(
 
     start: the server's date at first, UTC. seed: of its counters. selection: what is read.
     """
-    (server,) = load_scenario(scenario, speed=0, version=version, start=start, seed=seed)
-    assert isinstance(server, SimulatedServer)
-    began = server.now().replace(tzinfo=UTC).timestamp()
-    time = Moved()
-    clock = Clock(time.monotonic, lambda: began + time.ahead)
     with (
         patch.object(TIMING, "login_pause", 48.0),
-        running(lambda: simulation(server, None, HOST, 0)) as run,
+        standing(scenario, version=version, start=start, seed=seed) as (server, run),
     ):
+        began = server.now().replace(tzinfo=UTC).timestamp()
+        time = Moved()
+        clock = Clock(time.monotonic, lambda: began + time.ahead)
         target = Target(name=server.name, host=HOST, port=run.port)
         config = Config(
             targets=(target,),
