@@ -83,34 +83,18 @@ async def all_posted(poster: Poster) -> None:
     await eventually_here("all posts", lambda: not poster.queued)
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_whatever_status_one_annotation_gets_later_ones_arrive(
-    settings: GrafanaConfig, method: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    for status in (*range(400, 432), 451, 499, *range(500, 512), 599):
-        caplog.clear()
-        failures, lost, arrived = await post_while_one_gets(status, method, settings)
-        temporary = status in TEMPORARY
-        assert (failures > 0, lost) == (temporary, not temporary), status
-        assert sorted(arrived) == [*(["bad"] if temporary else []), "good", "later"], status
-        assert caplog.text.count(f": HTTP {status}: not this one") == lost, status
-        refused = caplog.text.count(f"the token may not {method} annotations")
-        assert refused == (status in (401, 403)), status
-
-
 async def post_while_one_gets(
-    status: int, method: str, settings: GrafanaConfig
+    odd: Callable[[], httpx2.Response], method: str, settings: GrafanaConfig
 ) -> tuple[int, int, list[str]]:
-    """Failures, lost annotations and the texts that arrived; one of three gets a status until the others are there."""
+    """Failures, lost annotations and the texts that arrived; one of three gets an odd answer until the others are
+    there."""
     bad, good, later = annotation("bad"), annotation("good"), annotation("later")
 
-    def odd(request: httpx2.Request) -> httpx2.Response | None:
+    def answer(request: httpx2.Request) -> httpx2.Response | None:
         about_bad = bad.id in str(request.url) or bad.id.encode() in request.content
-        if about_bad and request.method == method and "later" not in grafana.texts:
-            return httpx2.Response(status, content=b"not this one")
-        return None
+        return odd() if about_bad and request.method == method and "later" not in grafana.texts else None
 
-    grafana = Grafana(odd)
+    grafana = Grafana(answer)
     async with posting(settings, grafana) as poster:
         poster.add(bad)
         poster.add(good)
@@ -119,7 +103,61 @@ async def post_while_one_gets(
         )
         poster.add(later)
         await all_posted(poster)
-    return poster.failures, poster.lost, grafana.texts
+    return poster.failures, poster.lost, sorted(grafana.texts)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_whatever_status_one_annotation_gets_later_ones_arrive(
+    settings: GrafanaConfig, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for status in (*range(400, 432), 451, 499, *range(500, 512), 599):
+        caplog.clear()
+        odd = partial(httpx2.Response, status, content=b"not this one")
+        failures, lost, arrived = await post_while_one_gets(odd, method, settings)
+        temporary = status in TEMPORARY
+        assert (failures > 0, lost) == (temporary, not temporary), status
+        assert arrived == [*(["bad"] if temporary else []), "good", "later"], status
+        assert caplog.text.count(f": HTTP {status}: not this one") == lost, status
+        refused = caplog.text.count(f"the token may not {method} annotations")
+        assert refused == (status in (401, 403)), status
+
+
+def endless() -> Iterator[bytes]:
+    while True:
+        yield b" " * 65536
+
+
+def failing() -> httpx2.Response:
+    raise KeyError("a bug")
+
+
+UNUSABLE: dict[str, Callable[[], httpx2.Response]] = {
+    name: partial(httpx2.Response, 200, content=content)
+    for name, content in {
+        "no id": b'{"message": "Annotation added"}',
+        "null": b"null",
+        "a number": b"7",
+        "a number beyond Python's digits": b"9" * 5000,
+        "nested too deeply": b"[" * 200_000,
+        "no JSON": b"<html>sign in</html>",
+    }.items()
+}
+# Of an answer that comes slowly, test_a_slow_answer_ends_at_the_deadline says the same.
+UNUSABLE |= {"a bug": failing, "no end": lambda: httpx2.Response(200, content=endless())}
+SAID = {"a bug": "KeyError: 'a bug'", "no end": "the answer has over 4,194,304 bytes"}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("name", [*UNUSABLE, "a list"])
+async def test_an_unusable_answer_is_a_failure_that_is_tried_again(
+    settings: GrafanaConfig, method: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # A search answers a list, and a post an annotation with an id.
+    swapped = b'{"id": 5}' if method == "GET" else b"[]"
+    odd = UNUSABLE.get(name, partial(httpx2.Response, 200, content=swapped))
+    failures, lost, arrived = await post_while_one_gets(odd, method, settings)
+    assert (failures > 0, lost, arrived) == (True, 0, ["bad", "good", "later"])
+    assert SAID.get(name, "unexpected answer; is the address that of Grafana?") in caplog.text
 
 
 async def test_while_grafana_is_down_there_is_one_request_for_each_pause_and_then_all_arrive(
@@ -218,63 +256,6 @@ async def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(settings: 
     assert (poster.failures, grafana.texts) == (1, ["ALTER"])
 
 
-UNUSABLE = {
-    "no id": b'{"message": "Annotation added"}',
-    "a list": b"[]",
-    "null": b"null",
-    "a number": b"7",
-    "a number beyond Python's digits": b"9" * 5000,
-    "nested too deeply": b"[" * 200_000,
-    "no JSON": b"<html>sign in</html>",
-}
-
-
-@pytest.mark.parametrize(
-    ("method", "answer"),
-    [
-        pytest.param(method, answer, id=f"{method} {name}")
-        for method in ("POST", "GET")
-        for name, answer in UNUSABLE.items()
-        # A search answers a list, so an empty one is right.
-        if (method, name) != ("GET", "a list")
-    ],
-)
-async def test_an_unusable_answer_is_a_failure_that_is_tried_again(
-    settings: GrafanaConfig, method: str, answer: bytes
-) -> None:
-    asked: list[str] = []
-
-    def odd(request: httpx2.Request) -> httpx2.Response | None:
-        asked.append(request.method)
-        bad = request.method == method and asked.count(method) == 1
-        return httpx2.Response(200, content=answer) if bad else None
-
-    async with posting(settings, Grafana(odd)) as poster:
-        poster.add(annotation())
-        await all_posted(poster)
-    assert (poster.failures, asked.count("POST")) == (1, 2 if method == "POST" else 1)
-
-
-async def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
-    settings: GrafanaConfig, caplog: pytest.LogCaptureFixture
-) -> None:
-    failed: list[str] = []
-
-    def odd(request: httpx2.Request) -> None:
-        if request.method == "POST" and not failed:
-            failed.append(request.method)
-            raise KeyError("a bug")
-
-    grafana = Grafana(odd)
-    async with posting(settings, grafana) as poster:
-        for text in ("one", "two"):
-            poster.add(annotation(text))
-        await all_posted(poster)
-    assert grafana.texts == ["two", "one"]
-    assert poster.failures == 1
-    assert "KeyError: 'a bug'" in caplog.text
-
-
 async def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
     settings: GrafanaConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -304,22 +285,6 @@ def test_markup_of_a_server_is_plain_text_in_an_annotation_and_a_users_own_stays
     assert not set("\x1b<>[]`") & set(hostile)
     assert "&lt;img src=x&gt;" in hostile
     assert "<b>patch</b>" in payload(annotation("<b>patch</b>"))["text"]
-
-
-def endless() -> Iterator[bytes]:
-    while True:
-        yield b" " * 65536
-
-
-async def test_an_answer_without_end_is_a_failure(
-    settings: GrafanaConfig, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Of one that comes slowly, test_a_slow_answer_ends_at_the_deadline says the same."""
-    grafana = Grafana(lambda _: httpx2.Response(200, content=endless()))
-    async with posting(settings, grafana) as poster:
-        poster.add(annotation())
-        await eventually_here("a failure", lambda: poster.failures > 0)
-    assert "the answer has over 4,194,304 bytes" in caplog.text
 
 
 async def test_grafana_is_asked_over_http_with_the_token(settings: GrafanaConfig) -> None:
