@@ -13,7 +13,7 @@ from tests.planted import DATABASE
 from tests.simulator.tds.running import running
 
 from ase_exporter.ase.connection import Connection, Endpoint
-from ase_exporter.catalogue import load_catalogue
+from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.catalogue.facts import Query
 from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
@@ -120,6 +120,7 @@ def scraper_of(
     limits: Scrape | None = None,
     changes_interval: float | None = None,
     clock: ShiftedClock | None = None,
+    catalogue: Catalogue = CATALOGUE,
     **seams: Any,
 ) -> TargetScraper:
     """A target scraper that waits long for logins, as a busy machine may be slow, and has no budget but of its target.
@@ -137,7 +138,7 @@ def scraper_of(
         limits or Scrape(connect_timeout=60.0, budget=None),
         changes_interval,
     )
-    return TargetScraper(settings, CATALOGUE, **seams)
+    return TargetScraper(settings, catalogue, **seams)
 
 
 def scrape(

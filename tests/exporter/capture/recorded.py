@@ -9,19 +9,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.exporter.simulated import PASSWORD, run
+from tests.exporter.clocks import ShiftedClock
+from tests.exporter.simulated import CATALOGUE, PASSWORD, run, scraper_of
 from tests.simulator.tds.running import running
 
 from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import Playback
 from ase_exporter.capture.session import Plan, take_capture
-from ase_exporter.catalogue import Catalogue, PlannedCollector, load_catalogue, plan, read_facts
+from ase_exporter.catalogue import PlannedCollector, plan, read_facts
 from ase_exporter.checks.target_check import TargetCheck
-from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.clock import SYSTEM_CLOCK
+from ase_exporter.config import Auth, Config, Module, Target
 from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_exporter.scraping.target_settings import TargetSettings
 from ase_simulator.replay.backend import ReplayBackend
 from ase_simulator.replay.file import Recorded
 from ase_simulator.server import Listener
@@ -48,11 +47,6 @@ each_capture = pytest.mark.parametrize(
     ],
     ids=lambda path: path.name.removesuffix(".capture.gz"),
 )
-
-
-@cache
-def catalogue() -> Catalogue:
-    return load_catalogue()[0]
 
 
 @cache
@@ -84,7 +78,7 @@ def capture(
         if results is not None and result is not None:
             results.append(result)
 
-    return take_capture(config, target, catalogue(), plan, note)
+    return take_capture(config, target, CATALOGUE, plan, note)
 
 
 def record(
@@ -120,15 +114,15 @@ def check_of(server: RecordedServer) -> TargetCheck:
     """A check, of every collector, of a server that was recorded."""
     config, target = configuration(("127.0.0.1", 1))
     return TargetCheck(
-        config, target, catalogue(), everything=True, timeout=600, open_connection=lambda *_, **__: server
+        config, target, CATALOGUE, everything=True, timeout=600, open_connection=lambda *_, **__: server
     )
 
 
 def planned(taken: Capture) -> list[PlannedCollector]:
     """All collectors that this exporter would read on the server of a capture."""
     facts = read_facts(Playback(taken.statements).query)
-    everything = dict.fromkeys(catalogue().collectors, True)
-    return [each for each in plan(catalogue(), facts, everything) if each.available]
+    everything = dict.fromkeys(CATALOGUE.collectors, True)
+    return [each for each in plan(CATALOGUE, facts, everything) if each.available]
 
 
 def scrape(
@@ -136,27 +130,23 @@ def scrape(
     scrapes: int,
     *,
     everything: bool = False,
-    clock: Clock = SYSTEM_CLOCK,
+    clock: ShiftedClock | None = None,
     user: str = "sa",
 ) -> Iterator[ScrapeResult]:
     """Scrapes as `serve` makes them, of every collector each time."""
-    config, target = configuration(address, user)
-    collectors = {name: replace(each, interval=0) for name, each in catalogue().collectors.items()}
-    selection = dict.fromkeys(collectors, True) if everything else {}
-    scraper = TargetScraper(
-        TargetSettings(
-            target,
-            config.auth["default"],
-            Module(collectors=selection),
-            Scrape(connect_timeout=LONG, budget=None),
-            changes_interval=0.0,
-        ),
-        replace(catalogue(), collectors=collectors),
+    collectors = {name: replace(each, interval=0) for name, each in CATALOGUE.collectors.items()}
+    scraper = scraper_of(
+        address,
+        Auth(user=user, password=PASSWORD),
+        Module(collectors=dict.fromkeys(collectors, True) if everything else {}),
+        catalogue=replace(CATALOGUE, collectors=collectors),
+        changes_interval=0.0,
         raw_counters=True,
         clock=clock,
     )
+    time = clock.clock if clock else SYSTEM_CLOCK
     for _ in range(scrapes):
-        result = ScrapeResult(clock.monotonic() + LONG, clock=clock)
+        result = ScrapeResult(time.monotonic() + LONG, clock=time)
         scraper.scrape(result)
         yield result
     scraper.close()

@@ -42,7 +42,7 @@ def scraped(path: Path) -> list[tuple[ScrapeResult, list[Family]]]:
     capture = loaded(path)
     found = []
     with replay(read_capture(path)) as address:
-        for result in scrape(address, capture.header.scrapes, everything=True, clock=shifted.clock):
+        for result in scrape(address, capture.header.scrapes, everything=True, clock=shifted):
             found.append((result, result.all_families(stuck=False)))
             shifted.ahead += INTERVAL
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.exporter.capture.recorded import catalogue
+from tests.exporter.simulated import CATALOGUE
 
 from ase_exporter.capture.file import (
     Capture,
@@ -136,7 +136,7 @@ def mutated(random_: random.Random) -> bytes:
 
 def show(path: Path) -> object:
     """Show it as `top --replay` does."""
-    return list(ReplayFeed(path, catalogue()).frames())
+    return list(ReplayFeed(path, CATALOGUE).frames())
 
 
 def complaint(read: Callable[[Path], object], path: Path) -> str:

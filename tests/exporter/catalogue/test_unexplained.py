@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from tests.exporter.capture.recorded import FOLDER, RecordedServer, catalogue, check_of, loaded
+from tests.exporter.capture.recorded import FOLDER, RecordedServer, check_of, loaded
+from tests.exporter.simulated import CATALOGUE
 
 from ase_exporter.ase.connection import DatabaseError, Row
 from ase_exporter.capture.playback import Playback
@@ -96,7 +97,7 @@ def removals(path: Any) -> Iterator[tuple[str, Removal]]:
     sent = {table for each in loaded(path).statements for table in TABLES.findall(each.sql)}
     found = [(f"no permission on {table}", without_permission(table)) for table in sorted(sent)]
     found += [(f"no {role}", without_role(role)) for role in sorted(facts.roles)]
-    options = {option for each in catalogue().collectors.values() for option in each.options}
+    options = {option for each in CATALOGUE.collectors.values() for option in each.options}
     found += [(f"{option} off", with_option_off(option)) for option in sorted(options & facts.options.keys())]
     for name in sorted(facts.tables):
         found.append((f"no {name}", without(name)))
