@@ -110,7 +110,9 @@ def test_no_name_of_a_prometheus_escapes(tmp_path: Path, run: Run) -> None:
             for tool in ("servers", "changes", "diagnose"):
                 arguments = {} if tool == "servers" else {"server": "A"}
                 answer = await connected.call_tool(tool, arguments)
-                require_safe(*(getattr(each, "text", "") for each in answer.content))
+                (text,) = (getattr(each, "text", "") for each in answer.content)
+                assert answer.is_error or json.loads(text) == answer.structured_content
+                require_safe(text)
 
     with prometheus(json.dumps(body).encode()) as (address, _):
         peer = ("--prometheus", f"http://{address}")

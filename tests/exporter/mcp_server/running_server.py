@@ -26,26 +26,16 @@ def command(*options: str) -> list[str]:
 
 
 @asynccontextmanager
-async def client(
-    log: Path, *options: str, environment: dict[str, str] | None = None
-) -> AsyncIterator["Client"]:
+async def client(log: Path, *options: str) -> AsyncIterator["Client"]:
     """The SDK's client of a server. log: a file for what the server says on standard error."""
     # Each process of the tests imports this module; few need the SDK, which takes a second.
     from mcp import Client, StdioServerParameters, stdio_client
 
     program, *arguments = command(*options)
     with log.open("w") as file:
-        parameters = StdioServerParameters(command=program, args=arguments, env=environment)
+        parameters = StdioServerParameters(command=program, args=arguments)
         async with Client(stdio_client(parameters, errlog=file)) as connected:
             yield connected
-
-
-async def ask(connected: Any, tool: str, **arguments: object) -> Any:
-    """The structured answer of a tool."""
-    result = await connected.call_tool(tool, arguments)
-    assert not result.is_error, result.content[0].text
-    assert json.loads(result.content[0].text) == result.structured_content
-    return result.structured_content
 
 
 class Frames:

@@ -101,7 +101,7 @@ def healthy(server: Frames) -> None:
     """It still answers as it should, whatever is no message before that."""
     for line in LINES:
         server.send(line)
-    assert len(server.request("tools/list", {}, "list")["result"]["tools"]) == len(TOOLS)
+    assert [each["name"] for each in server.request("tools/list", {}, "list")["result"]["tools"]] == [*TOOLS]
 
 
 def gone(server: Frames) -> None:

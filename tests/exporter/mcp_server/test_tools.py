@@ -1,6 +1,7 @@
 """The list of tools, their schemas, and what each does with sources of other kinds."""
 
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
 from ase_exporter.assets import load_yaml
+from ase_exporter.changes.change import Change
 from ase_exporter.diagnosis.data import diagnosis_data
 from ase_exporter.diagnosis.diagnose import diagnose
 from ase_exporter.errors import UserError
@@ -172,7 +174,22 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
     ]
 
 
-def test_the_exporter_of_the_configuration_is_read(
+def test_changes_are_those_of_the_exporter_with_their_ids() -> None:
+    now = time.time()
+    made = Change("0123456789abcdef", "ONE", "option", "number of locks", "5000", "9000", now - 60, now - 120)
+    with (
+        server(vector()) as (prometheus, _),
+        server(json.dumps([made.json()]).encode()) as (exporter, _),
+    ):
+        sources = Sources(f"http://{prometheus}", f"http://{exporter}")
+        found = TOOLS["changes"].call(sources, {"server": "ONE"})
+    (change,) = found["changes"]
+    assert (change["kind"], change["name"], change["new"]) == ("option", "number of locks", "9000")
+    assert change["ref"] == made.id and change["not_before"] <= change["at"]
+    assert found["source"] == "exporter"
+
+
+def test_the_exporter_of_the_page_and_of_the_configuration_is_read(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     served: list[Sources] = []
@@ -181,9 +198,15 @@ def test_the_exporter_of_the_configuration_is_read(
     configured = ("mcp", f"--config.file={tmp_path}/exporter.yaml")
     assert run(*configured).returncode == run(*configured, "--url", "http://e:3").returncode == 0
     assert run("mcp", "--prometheus", "http://p:4", ASE_EXPORTER_CONFIG="").returncode == 0
+    page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
+    entry = json.loads(block)["mcpServers"]["ase"]
+    assert entry["command"] == "ase-exporter"
+    assert run(*entry["args"], **entry["env"]).returncode == 0
     assert "--url: 'ftp://e'" in run("mcp", "--prometheus", "http://p:4", "--url", "ftp://e").stderr
     assert [(each.prometheus, each.exporter) for each in served] == [
         ("http://p:2", "http://e:1"),
         ("http://p:2", "http://e:3"),
         ("http://p:4", None),
+        ("http://127.0.0.1:9090", "http://127.0.0.1:10150"),
     ]
