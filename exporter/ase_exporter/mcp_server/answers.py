@@ -16,11 +16,11 @@ from ase_exporter.compare.prometheus import Sample, range_text
 from ase_exporter.compare.request import Request, answer
 from ase_exporter.compare.statistics import CONFIDENCE
 from ase_exporter.compare.view import changed_rows, headline, method, row_data
-from ase_exporter.compare.windows import Span
+from ase_exporter.compare.windows import Span, parse_span
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.sources import Sources, certainty
+from ase_exporter.mcp_server.sources import Sources, certainty, require_bounded
 from ase_exporter.report.past_diagnosis import PastDiagnosis, PastFinding, read_diagnosis
 from ase_exporter.views.figures import iso
 from ase_exporter.views.view import Foreign, Quoting
@@ -218,6 +218,9 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Answer:
     if sum(way is not None for way in ways) != 1:
         raise UserError("expected one of: change; before and after; runs")
     given = arguments.model_dump(exclude={"server", "everything"})
+    for name in ("before", "after", "runs"):
+        if given[name] is not None:
+            require_bounded(parse_span(name, given[name], time.time()), f"window {name}")
     request = Request(arguments.server, sources.selector, sources.exporter, **given)
     with sources.connect() as prometheus:
         comparison = answer(prometheus, request)

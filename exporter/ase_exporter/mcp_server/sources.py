@@ -51,8 +51,7 @@ class Sources:
         start, end, now = arguments.start, arguments.end, time.time()
         since = moment_option("start", start, now)
         span = Span(f"{start}..{end}", since, moment_option("end", end, now, since))
-        if not 0 < span.seconds <= MAX_RANGE:
-            raise UserError("end: expected a time after the start, within 31 days of it")
+        require_bounded(span, "end")
         return server_selector(arguments.server, self.selector), span
 
     def changes(self, prometheus: Prometheus, server: str, start: float, end: float) -> list[Change]:
@@ -72,6 +71,12 @@ class Sources:
         except msgspec.ValidationError:
             raise UserError("--url: not an answer of ase-exporter to /diagnosis") from None
         return found
+
+
+def require_bounded(span: Span, place: str) -> None:
+    """Raises UserError, which names the place, for a window that ends before it begins or is over MAX_RANGE."""
+    if not 0 < span.seconds <= MAX_RANGE:
+        raise UserError(f"{place}: expected a time after the start, within 31 days of it")
 
 
 def certainty(prometheus: Prometheus, selector: str, span: Span) -> dict[str, Any]:
