@@ -41,15 +41,15 @@ def compile_query(session: Context, query: ast.Query) -> Compiled:
     if query.compiled is not None and query.compiled.holds_for(session):
         found: Compiled = query.compiled
         return found
-    # The compiler changes the tree.
-    tree, query.tree = query.tree or parse_select(query.tokens), None
-    compiled = query.compiled = QueryCompiler(session).query(tree)
     words = [
         token.text.lower() if token.kind is Kind.WORD or token.kind is Kind.NUMBER else ""
         for token in query.tokens
     ]
-    if "isolation" in words:
-        compiled.isolation = isolation_of(words[words.index("isolation") + 1 :])
+    isolation = isolation_of(words[words.index("isolation") + 1 :]) if "isolation" in words else None
+    # The compiler changes the tree.
+    tree, query.tree = query.tree or parse_select(query.tokens), None
+    compiled = query.compiled = QueryCompiler(session).query(tree)
+    compiled.isolation = isolation
     return compiled
 
 

@@ -88,8 +88,6 @@ def _isolation(words: Sequence[str]) -> int:
     lowered = [word.lower() for word in words]
     if lowered[:2] != ["isolation", "level"] or len(lowered) < 3:
         raise SqlError(102, words[-1] if words else "transaction")
-    if lowered[2] in _HIGHER_LEVELS:
-        raise NotSimulatedError("isolation levels 2 and 3")
     level = isolation_of(lowered[2:])
     if level is None:
         raise SqlError(102, words[2])
@@ -97,7 +95,9 @@ def _isolation(words: Sequence[str]) -> int:
 
 
 def isolation_of(words: Sequence[str]) -> int | None:
-    """The level that words such as `0` or `read uncommitted` ask for."""
+    """The level that words such as `0` or `read uncommitted` ask for. Raises NotSimulatedError for 2 and 3."""
+    if not _HIGHER_LEVELS.isdisjoint(words[:1]):
+        raise NotSimulatedError("isolation levels 2 and 3")
     return next((_LEVELS[word] for word in words[:2] if word in _LEVELS), None)
 
 
