@@ -1,6 +1,6 @@
 """Compares what fired with what a time line wants: wrong pages, and misses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.alerts.laboratory.lines import INTERVALS, Page, TimeLine
@@ -25,13 +25,26 @@ class Outcome:
         return ", ".join([*self.wrong, *(f"no {name}" for name in self.missed)])
 
 
+def table(lines: Sequence[TimeLine], fired: Mapping[str, Firings]) -> str:
+    """Pages of each time line: how many must be sent, how many of them were, how many others, and what is wrong."""
+    rows = ["pages: wanted, sent, others; time line; what is wrong"]
+    for line in lines:
+        sent = [
+            any(alert in page.alerts for page in line.pages)
+            for alert, periods in _sent(line, fired[line.title]).items()
+            for _ in periods
+            if not alert.endswith(" critical") or any(alert in page.alerts for page in line.pages)
+        ]
+        row = f"{len(line.pages):3} {sum(sent):3} {len(sent) - sum(sent):3}  {line.title}"
+        rows.append(f"{row}  WRONG: {wrong}" if (wrong := str(outcome(line, fired[line.title]))) else row)
+    return "\n".join([*rows, f"{len(lines)} time lines, {sum('  WRONG: ' in row for row in rows)} wrong"])
+
+
 def outcome(line: TimeLine, firings: Firings) -> Outcome:
     """What was wrong in a time line."""
-    firings = {alert: found for alert, periods in firings.items() if (found := _restored(line, periods))}
+    firings = _sent(line, firings)
     wrong: list[str] = []
     for alert, periods in sorted(firings.items()):
-        if line.family == "days" and alert == "AseScrapedTooRarely":
-            continue  # The rules for 15 s, scraped every minute.
         starts = [page.start for page in line.pages if alert in page.alerts]
         if alert.endswith(" critical") and not starts and alert not in line.never:
             continue
@@ -43,6 +56,16 @@ def outcome(line: TimeLine, firings: Firings) -> Outcome:
             wrong.append(f"{alert} {len(periods)} times")
     missed = [" or ".join(page.alerts) for page in line.pages if not _in_time(page, firings)]
     return Outcome(tuple(wrong), tuple(missed))
+
+
+def _sent(line: TimeLine, firings: Firings) -> Firings:
+    """The firings that a person is told of, without those of the rules for 15 s where scrapes are a minute apart."""
+    return {
+        alert: found
+        for alert, periods in firings.items()
+        if (found := _restored(line, periods))
+        and not (line.family == "days" and alert == "AseScrapedTooRarely")
+    }
 
 
 def _restored(line: TimeLine, periods: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
