@@ -92,19 +92,6 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", SCRIPT, *arguments]
 
 
-def without_terminal(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run it without a terminal, not even a controlling one."""
-    return subprocess.run(
-        command(*arguments),
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        start_new_session=True,
-    )
-
-
 class Terminal:
     """A command at a terminal of its own."""
 
@@ -311,7 +298,12 @@ def test_the_login_of_the_environment_is_not_sent_for_another(
     run: Run, environment: dict[str, str], server: Simulated
 ) -> None:
     own = environment | {"ASE_USER": "monitor", "ASE_PASSWORD": server.password}
-    assert "no terminal" in without_terminal(own, "check", "-S", "PROD1", "-U", "sa").stderr
+    words = command("check", "-S", "PROD1", "-U", "sa")
+    # A session of its own has no terminal.
+    asked = subprocess.run(
+        words, env=own, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert "no terminal" in asked.stderr
     assert run("check", "-S", "PROD1", **own).stdout.startswith("PROD1: ")
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.commands.command_line import Run
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.running_exporter import configuration
+from tests.exporter.simulated import Simulated, run
 from tests.ports import free_block
 
 ESCAPE = "\x1b"
@@ -30,17 +31,12 @@ def config(server: Simulated, tmp_path: Path) -> str:
 def written(directory: Path, **ports: int) -> str:
     """A configuration with these targets."""
     file = directory / "exporter.yml"
-    targets = ", ".join(f"{{name: {name}, host: 127.0.0.1, port: {port}}}" for name, port in ports.items())
-    file.write_text(
-        f"auth: {{default: {{user: monitor, password: '{PASSWORD}'}}}}\n"
-        f"scrape: {{timeout: 60s, connect_timeout: 60s}}\ntargets: [{targets}]\n"
-    )
+    addresses = {name: ("127.0.0.1", port) for name, port in ports.items()}
+    file.write_text(configuration(addresses, changes={}))
     return str(file)
 
 
 def test_a_pipe_gets_one_server_in_full_and_no_colours(run: Run, config: str) -> None:
-    # On a busy machine, a budget would hold collectors back.
-    Path(config).write_text(Path(config).read_text().replace("scrape: {", "scrape: {budget: null, "))
     # Output to a pipe is as with --once.
     ended = run("top", "--config.file", config, "--interval", "2s", FORCE_COLOR="", TERM="xterm")
     assert ended.returncode == 0, ended.stderr
@@ -52,7 +48,7 @@ def test_a_pipe_gets_one_server_in_full_and_no_colours(run: Run, config: str) ->
 
 
 def test_too_little_read_is_said_first_and_an_exit_code(run: Run, config: str) -> None:
-    Path(config).write_text(Path(config).read_text().replace("user: monitor", "user: nobody"))
+    Path(config).write_text(Path(config).read_text().replace('"monitor"', '"nobody"'))
     for command in ("top", "--once", "--interval", "1s"), ("advise", "--seconds", "1s"):
         ended = run(*command, "--config.file", config)
         assert ended.returncode == 1, ended.stderr
