@@ -10,6 +10,7 @@ from tests.exporter.clocks import ShiftedClock
 from tests.exporter.web.test_session_routes import SNAPSHOT
 
 from ase_exporter.changes.change import Change
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.scraping.targets import Answer
@@ -89,10 +90,14 @@ class Server:
     async def annotate(self, change: Change) -> None:
         self.annotations.append(change)
 
+    def keeper(self, directory: Path, clock: Clock = SYSTEM_CLOCK) -> IncidentKeeper:
+        """What keeps its incidents, and waits for nothing."""
+        return IncidentKeeper(lambda: Incidents(directory, 9), self.sessions, self.annotate, clock, at_once)
+
 
 async def kept(server: Server, directory: Path, *targets: str) -> None:
     """Have incidents kept."""
-    keeper = IncidentKeeper(lambda: Incidents(directory, 9), server.sessions, server.annotate, sleep=at_once)
+    keeper = server.keeper(directory)
     for target in targets or ("ONE",):
         assert keeper.begin(target, "BLOCKED", {})
         await keeper.finished()
@@ -106,9 +111,7 @@ def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) 
     server, clock = Server(), ShiftedClock()
 
     async def alerts() -> None:
-        keeper = IncidentKeeper(
-            lambda: Incidents(tmp_path, 9), server.sessions, server.annotate, clock.clock, at_once
-        )
+        keeper = server.keeper(tmp_path, clock.clock)
         assert keeper.begin("ONE", "BLOCKED", {})
         # Another server has its own.
         assert keeper.begin("TWO", "BLOCKED", {})

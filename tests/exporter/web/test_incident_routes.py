@@ -1,9 +1,10 @@
 """/incidents: what was kept, for whoever may see sessions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -11,39 +12,29 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from tests.exporter.clocks import timezone
 from tests.exporter.diagnosis.states import generated
-from tests.exporter.sessions.test_incidents import Server, at_once
+from tests.exporter.sessions.test_incidents import Server
 from tests.exporter.web.test_session_routes import EVIL, RUNNING, SNAPSHOT
 
 from ase_exporter.diagnosis.diagnose import diagnose, unreachable
 from ase_exporter.diagnosis.measures import NO_READINGS
 from ase_exporter.sessions.incidents import FOLDER, Incidents
-from ase_exporter.web.incident_keeper import IncidentKeeper
 from ase_exporter.web.incident_routes import IncidentHandlers
 
 
-@dataclass
-class Exporter:
+@pytest.fixture
+def exporter(tmp_path: Path) -> Any:
     """What handlers need of one."""
-
-    keeper: IncidentKeeper | None
-
-
-@pytest.fixture
-def exporter(tmp_path: Path) -> Exporter:
-    server = Server()
-    return Exporter(
-        IncidentKeeper(lambda: Incidents(tmp_path, 9), server.sessions, server.annotate, sleep=at_once)
-    )
+    return SimpleNamespace(keeper=Server().keeper(tmp_path))
 
 
 @pytest.fixture
-def client(exporter: Exporter) -> Iterator[TestClient]:
-    handlers = IncidentHandlers(exporter)  # type: ignore[arg-type]
+def client(exporter: Any) -> Iterator[TestClient]:
+    handlers = IncidentHandlers(exporter)
     with TestClient(Starlette(routes=[Route("/incidents", handlers.show)])) as client:
         yield client
 
 
-def test_without_incidents_there_is_no_page(client: TestClient, exporter: Exporter) -> None:
+def test_without_incidents_there_is_no_page(client: TestClient, exporter: Any) -> None:
     exporter.keeper = None
     answer = client.get("/incidents")
     assert answer.status_code == 404 and "sessions.incidents is 0" in answer.text
@@ -68,7 +59,7 @@ def test_a_page_shows_one_without_text_of_statements(client: TestClient, tmp_pat
         assert client.get(f"/incidents?id={bad}").status_code == 404
 
 
-def test_something_bad_that_begins_is_kept_with_what_to_do(client: TestClient, exporter: Exporter) -> None:
+def test_something_bad_that_begins_is_kept_with_what_to_do(client: TestClient, exporter: Any) -> None:
     """What lasts is kept once, and what is not bad never."""
     seeds = map(generated, range(200))
     spins = next(

@@ -3,13 +3,13 @@
 import asyncio
 import json
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 from tests.exporter.simulated import Simulated
+from tests.exporter.web.test_reload import started
 
 from ase_exporter.config import Auth, Config, Scrape, SessionsConfig, Target
 from ase_exporter.scraping.result import ScrapeSummary
@@ -17,8 +17,6 @@ from ase_exporter.scraping.targets import Answer
 from ase_exporter.sessions.session import Session, SessionWait, SessionWaits, Snapshot
 from ase_exporter.sessions.sources import PROCESSES, SESSIONS, STATEMENTS, TEXT, waits_of
 from ase_exporter.sessions.statements import StatementCost
-from ase_exporter.web.app import ExporterApp
-from ase_exporter.web.loading import Loaded
 from ase_exporter.web.session_routes import SessionHandlers
 
 EVIL = "<script>alert(1)</script>"
@@ -116,11 +114,7 @@ def test_a_session_that_is_asked_for_shows_what_it_waited_for() -> None:
     exporter = Exporter(snapshot=replace(SNAPSHOT, waits=(WAITS,)))
     page = text(answer(exporter, target="ONE", spid="10"))
     assert exporter.asked == [("ONE", SESSIONS, STATEMENTS, waits_of(10))]
-    for shown in (
-        "What session 10 waited for",
-        "In the last 5 s",
-        "2 min",
-    ):
+    for shown in ("What session 10 waited for", "In the last 5 s", "2 min"):
         assert shown in page, shown
     assert "no such session" in text(answer(Exporter(), target="ONE", spid="11"))
     for odd in ("x", "-1", "9" * 40, "²"):
@@ -166,17 +160,13 @@ def test_json_has_the_same_and_says_what_failed() -> None:
 
 @pytest.mark.anyio
 async def test_a_server_is_asked_within_its_budget_and_the_landing_page_keeps_its_scrape(
-    server: Simulated, tmp_path: Path
+    server: Simulated,
 ) -> None:
     scrape = Scrape(timeout=60.0, connect_timeout=60.0)
     config = server.config(sessions=SessionsConfig(statement_text=True), scrape=scrape)
-    exporter = ExporterApp(lambda: Loaded.of(config), Loaded.of(config), tmp_path)
-    await exporter.start()
-    try:
+    async with started([config]) as exporter:
         reply = await exporter.sessions("ONE", SESSIONS)
         assert reply.sessions is not None, reply.summary.error
         # Without a web configuration nobody can log in, so nobody sees text.
         assert not exporter.shows_statement_text
         assert exporter.targets.states["ONE"].summary is None
-    finally:
-        await exporter.stop()
