@@ -6,10 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ase_exporter.top.text import (
-    count,
-    groups,
-)
+from ase_exporter.top.text import count, groups
 
 UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 SHARES = st.none() | st.floats(0, 1)

@@ -31,18 +31,8 @@ from ase_exporter.views.view import (
 
 def view(name: str = "one") -> View:
     """A view with every part."""
-    columns = [
-        Heading("Name"),
-        Heading("Share", figures=True),
-        Heading("Plot"),
-    ]
-    rows = [
-        (
-            name,
-            "12.5%",
-            Cell("", plot=Plot([(0.1, 0.2)], 0.2)),
-        )
-    ]
+    columns = [Heading("Name"), Heading("Share", figures=True), Heading("Plot")]
+    rows = [(name, "12.5%", Cell("", plot=Plot([(0.1, 0.2)], 0.2)))]
     return View(
         f"Title {name}",
         [

@@ -11,13 +11,7 @@ from starlette.testclient import TestClient
 
 from ase_exporter.config import Scrape
 from ase_exporter.web import app as app_module
-from ase_exporter.web.auth import (
-    MAX_CHECKS,
-    MAX_CHECKS_OF_ONE,
-    Access,
-    Passwords,
-    TooManyChecksError,
-)
+from ase_exporter.web.auth import MAX_CHECKS, MAX_CHECKS_OF_ONE, Access, Passwords, TooManyChecksError
 from ase_exporter.web.exposition import accepts_gzip
 from ase_exporter.web.web_config import WebConfig
 
