@@ -1,6 +1,5 @@
 """`ase-exporter hugepages`: required huge pages, and what to set on this host."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from ase_exporter.commands.options import choose_target, end_if_stuck, load_config
@@ -25,14 +24,11 @@ def hugepages(
     user: str | None = None,
     password: bool = False,
     timeout: float = 10.0,
-    procfs: Path | None = None,
-    sysfs: Path | None = None,
 ) -> None:
     config = load_config(config_file)
     settings = config.host or HostConfig()
-    settings = replace(settings, procfs=procfs or settings.procfs, sysfs=sysfs or settings.sysfs)
     if not (settings.procfs / "meminfo").exists():
-        raise UserError(f"--path.procfs {settings.procfs}: expected a mounted procfs, but it has no meminfo")
+        raise UserError(f"host.procfs: {settings.procfs}: expected a mounted procfs, but it has no meminfo")
     host = read_host(str(settings.procfs), str(settings.sysfs), _servers(settings))
     size = parse_page_size(page_size) if page_size else host.default_size or DEFAULT_PAGE
     if max_memory is not None:

@@ -18,9 +18,9 @@ def asked(run: Run, server: Running, root: Path, user: str = USER, password: str
     config.write_text(
         f"auth: {{default: {{user: {user}, password: {password}}}}}\n"
         f"targets: [{{name: one, host: 127.0.0.1, port: {server.port}}}]\n"
+        f"host: {{procfs: {root}/proc, sysfs: {root}/sys}}\n"
     )
-    paths = (f"--path.procfs={root}/proc", f"--path.sysfs={root}/sys")
-    return run("hugepages", f"--config.file={config}", *paths)
+    return run("hugepages", f"--config.file={config}")
 
 
 def test_run_values_of_the_server_determine_the_pages(run: Run, tmp_path: Path) -> None:

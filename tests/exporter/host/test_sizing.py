@@ -83,9 +83,9 @@ def test_pages_of_others_are_added(servers: list[ServerState], server: str | Non
 
 
 @pytest.fixture
-def case_host(tmp_path: Path) -> list[str]:
-    """Options for the case study's host, correctly configured, without a database."""
-    write_files(
+def case_host(tmp_path: Path) -> Path:
+    """A configuration for the case study's host, correctly set, without a database."""
+    procfs, sysfs = write_files(
         tmp_path,
         {
             **meminfo(918_016, 918_016, MemTotal=2 * 1024**3),
@@ -94,11 +94,12 @@ def case_host(tmp_path: Path) -> list[str]:
             "proc/1/comm": "init\n",
         },
     )
-    return ["--path.procfs", str(tmp_path / "proc"), "--path.sysfs", str(tmp_path / "sys")]
+    (tmp_path / "host.yaml").write_text(f"host: {{procfs: {procfs}, sysfs: {sysfs}}}")
+    return tmp_path / "host.yaml"
 
 
-def test_the_command_prints_pages_limits_and_lines(run: Run, case_host: list[str]) -> None:
-    result = run("hugepages", "--max-memory=939524096", *case_host)
+def test_the_command_prints_pages_limits_and_lines(run: Run, case_host: Path) -> None:
+    result = run("hugepages", "--max-memory=939524096", f"--config.file={case_host}")
     assert result.returncode == 0
     for text in (
         "918,016 of 2048kB",
