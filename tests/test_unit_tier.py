@@ -52,7 +52,6 @@ def tier(file: Path, option: str = "--unit") -> str:
         ("def test_it():\n    from socket import socket", True),
         ("from tests.browser import shot", True),
         ("from tests.exporter.simulated import run", True),
-        ("import asyncio\nasyncio.start_server", True),
         ("from pathlib import Path", False),
         ("from tests.planted import DATABASE", False),
     ],

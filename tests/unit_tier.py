@@ -35,7 +35,6 @@ OUTSIDE = frozenset(
         "tests.needs",
     }
 )
-FUNCTIONS = frozenset({"asyncio.start_server"})
 # Events of the interpreter's audit that a test of the tier cannot cause.
 _FORBIDDEN = frozenset(
     {"socket.bind", "socket.connect", "subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn"}
@@ -103,7 +102,7 @@ class Inside:
 @cache
 def _leads_outside(name: str) -> bool:
     """Whether a module, or a name in one, is outside, or lies below the repository's root and uses what is."""
-    if name in FUNCTIONS or any(name == outside or name.startswith(f"{outside}.") for outside in OUTSIDE):
+    if any(name == outside or name.startswith(f"{outside}.") for outside in OUTSIDE):
         return True
     path = (REPOSITORY / name.replace(".", "/")).with_suffix(".py")
     return path.exists() and is_outside(path)
@@ -111,18 +110,17 @@ def _leads_outside(name: str) -> bool:
 
 @cache
 def _imports(path: Path) -> frozenset[str]:
-    """All modules, and names in modules, that a file imports, and functions of OUTSIDE that it names."""
-    text = path.read_text(encoding="utf-8")
+    """All modules, and names in modules, that a file imports."""
 
     def names() -> Iterator[str]:
-        for node in _statements(ast.parse(text).body):
+        for node in _statements(ast.parse(path.read_text(encoding="utf-8")).body):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
                 yield node.module
 
-    return frozenset(names()) | {name for name in FUNCTIONS if name in text}
+    return frozenset(names())
 
 
 def _statements(found: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
