@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import cycle, groupby
@@ -28,11 +29,16 @@ PACE = scaling.Pace(speed=60, scrape_interval=0.25)
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 
+@dataclass(frozen=True)
 class Alertmanager:
-    """A client that posts alerts to a running Alertmanager, as Prometheus does."""
+    """A running one with the shipped configuration, as one test sees it: through alerts of jobs of its own.
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    They are posted as Prometheus does, and arrive at the webhook.
+    """
+
+    url: str
+    webhook: Webhook
+    job: str = "ase"
 
     def fire(self, *alerts: dict[str, str], **more: str) -> None:
         """Report alerts as firing."""
@@ -42,33 +48,6 @@ class Alertmanager:
     def resolve(self, *alerts: dict[str, str]) -> None:
         """Report alerts as resolved."""
         self.fire(*alerts, endsAt=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
-
-
-@contextmanager
-def alertmanager(configuration: str, directory: Path) -> Iterator[Alertmanager]:
-    (directory / "alertmanager.yml").write_text(configuration)
-    options = [f"--config.file={directory / 'alertmanager.yml'}", f"--storage.path={directory / 'data'}"]
-    options += [f"--web.listen-address={HOST}:0", "--cluster.listen-address="]
-    with listening(directory / "alertmanager.log", "prometheus-alertmanager", *options) as port:
-        url = f"http://{HOST}:{port}"
-        eventually("Alertmanager is ready", partial(answers, f"{url}/-/ready"), START)
-        yield Alertmanager(url)
-
-
-def shipped_text(webhook: Webhook, pace: scaling.Pace) -> str:
-    text = (ALERTMANAGER / "alertmanager.yml").read_text()
-    return scaling.scaled_alertmanager(
-        text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}"), pace, TEMPLATES
-    )
-
-
-class Shipped(Alertmanager):
-    """The running Alertmanager of all tests, as one of them sees it: through alerts of jobs of its own."""
-
-    def __init__(self, url: str, webhook: Webhook, job: str) -> None:
-        super().__init__(url)
-        self.webhook = webhook
-        self.job = job
 
     def alert(self, name: str, severity: str, instance: str, **labels: str) -> dict[str, str]:
         return alert(name, severity, f"{self.job}-{instance}", job=self.job) | labels
@@ -94,19 +73,29 @@ class Shipped(Alertmanager):
         return [each for each in everything if each.labels["job"].startswith(self.job)]
 
 
+@contextmanager
+def alertmanager(directory: Path, pace: scaling.Pace) -> Iterator[Alertmanager]:
+    with Webhook() as webhook:
+        text = (ALERTMANAGER / "alertmanager.yml").read_text()
+        text = text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}")
+        (directory / "alertmanager.yml").write_text(scaling.scaled_alertmanager(text, pace, TEMPLATES))
+        options = [f"--config.file={directory / 'alertmanager.yml'}", f"--storage.path={directory / 'data'}"]
+        options += [f"--web.listen-address={HOST}:0", "--cluster.listen-address="]
+        with listening(directory / "alertmanager.log", "prometheus-alertmanager", *options) as port:
+            url = f"http://{HOST}:{port}"
+            eventually("Alertmanager is ready", partial(answers, f"{url}/-/ready"), START)
+            yield Alertmanager(url, webhook)
+
+
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Alertmanager, Webhook]]:
-    with (
-        Webhook() as webhook,
-        alertmanager(shipped_text(webhook, PACE), tmp_path_factory.mktemp("shipped")) as running,
-    ):
-        yield running, webhook
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
+    with alertmanager(tmp_path_factory.mktemp("shipped"), PACE) as running:
+        yield running
 
 
 @pytest.fixture
-def shipped(started: tuple[Alertmanager, Webhook], request: pytest.FixtureRequest) -> Shipped:
-    running, webhook = started
-    return Shipped(running.url, webhook, request.node.name)
+def shipped(started: Alertmanager, request: pytest.FixtureRequest) -> Alertmanager:
+    return replace(started, job=request.node.name)
 
 
 def alert(name: str, severity: str, instance: str, **labels: str) -> dict[str, str]:
@@ -122,7 +111,7 @@ def annotations(labels: dict[str, str]) -> dict[str, str]:
     }
 
 
-def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(shipped: Shipped) -> None:
+def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(shipped: Alertmanager) -> None:
     # One server, as two exporters of a pair and one of another job see it.
     pair = [{"replica": "a"}, {"replica": "b"}, {"job": f"{shipped.job}-other"}]
     shipped.fire(
@@ -147,7 +136,7 @@ def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(shipped: 
     assert all(n.group == {"instance": n.labels["instance"]} for n in received)
 
 
-def test_a_server_that_is_down_inhibits_its_other_alerts_and_no_other_servers(shipped: Shipped) -> None:
+def test_a_server_that_is_down_inhibits_its_other_alerts_and_no_other_servers(shipped: Alertmanager) -> None:
     down = shipped.alert("AseDown", "critical", "prod1")
     shipped.fire(down)
     shipped.wait("AseDown")
@@ -166,7 +155,7 @@ def test_a_server_that_is_down_inhibits_its_other_alerts_and_no_other_servers(sh
     shipped.wait("AseBlocking")
 
 
-def test_a_dead_exporter_of_many_servers_is_one_notification(shipped: Shipped) -> None:
+def test_a_dead_exporter_of_many_servers_is_one_notification(shipped: Alertmanager) -> None:
     servers = [f"prod{number}" for number in range(300)]
     # Only `up` has the label exporter, so the servers' other alerts do not.
     job = {"alertname": "AseJobDown", "severity": "critical", "job": shipped.job, "exporter": "a"}
@@ -183,7 +172,7 @@ def test_a_dead_exporter_of_many_servers_is_one_notification(shipped: Shipped) -
     shipped.wait("AseExporterDown")
 
 
-def test_targets_that_vanish_together_are_one_notification(shipped: Shipped) -> None:
+def test_targets_that_vanish_together_are_one_notification(shipped: Alertmanager) -> None:
     shipped.fire(*(shipped.alert("AseTargetVanished", "warning", f"prod{number}") for number in range(20)))
     shipped.wait("AseTargetVanished")
     (group,) = {str(each.group) for each in shipped.received()}
@@ -191,7 +180,7 @@ def test_targets_that_vanish_together_are_one_notification(shipped: Shipped) -> 
     assert len(shipped.received()) == 20
 
 
-def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(shipped: Shipped) -> None:
+def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(shipped: Alertmanager) -> None:
     maintenance = shipped.alert("AseMaintenance", "none", "prod1")
     down = shipped.alert("AseDown", "critical", "prod1")
     shipped.fire(maintenance)
@@ -208,7 +197,7 @@ def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(shi
     assert (shipped.names("prod1"), shipped.names("prod2")[:1]) == (["AseBlocking"], ["AseDown"])
 
 
-def test_critical_inhibits_the_warning_of_the_same_subject_only(shipped: Shipped) -> None:
+def test_critical_inhibits_the_warning_of_the_same_subject_only(shipped: Alertmanager) -> None:
     name = "AseSpaceLow"
     shipped.fire(
         shipped.alert(name, "critical", "prod1", database="orders"),
@@ -270,7 +259,7 @@ def test_a_night_of_300_servers_pages_for_incidents_alone(tmp_path: Path) -> Non
                 if begins <= start < begins + NIGHT:
                     events += [(start - begins, True, labels), (end - begins, False, labels)]
     pace = scaling.Pace(speed=1200, scrape_interval=0.05)
-    with Webhook() as webhook, alertmanager(shipped_text(webhook, pace), tmp_path) as running:
+    with alertmanager(tmp_path, pace) as running:
         began = time.monotonic()
         for (at, fires), group in groupby(
             sorted(events, key=lambda each: each[:2]), key=lambda each: each[:2]
@@ -278,8 +267,8 @@ def test_a_night_of_300_servers_pages_for_incidents_alone(tmp_path: Path) -> Non
             time.sleep(max(0.0, began + at / pace.speed - time.monotonic()))
             (running.fire if fires else running.resolve)(*(labels for _, _, labels in group))
         running.fire(alert("AseChanged", "info", "the end"))
-        assert webhook.wait(lambda sent: any(n.name == "AseChanged" for n in sent), timeout=60)
-        sent = [n for n in webhook.notifications() if n.status == "firing" and n.receiver != "info"]
+        running.wait("AseChanged")
+        sent = [n for n in running.received() if n.status == "firing" and n.receiver != "info"]
     pages = sorted((n.labels["instance"], n.name) for n in sent if n.receiver == "critical")
     print(f"{len(servers)} servers: {len(sent)} notifications, of them {len(pages)} pages: {pages}")
     assert {*pages} == {(f"incident{number}", name) for number, name in enumerate(INCIDENTS.values())}
