@@ -391,27 +391,6 @@ def test_a_read_only_option_is_no_reason_to_restart(server: Simulated, scraper: 
     assert {labels for labels, value in configured.items() if value != run_values[labels]} == set()
 
 
-def logging_in(
-    server: Simulated, password: str = PASSWORD, shifted: ShiftedClock | None = None, **seams: Any
-) -> tuple[Login[Connection], ShiftedClock]:
-    """A login whose time the test moves; each opened connection must be closed."""
-    shifted = shifted or ShiftedClock()
-    auth = Auth(user="monitor", password=password)
-    endpoint, opened = Endpoint(*server.address), opener(shifted.clock)
-    return Login(endpoint, auth, opened, clock=shifted.clock, **seams), shifted
-
-
-def attempts(login: Login[Connection], shifted: ShiftedClock, seconds: float) -> int:
-    """How often the server was asked in that time, with an attempt to log in every minute."""
-    before = login.attempts
-    for _ in range(int(seconds / 60)):
-        shifted.ahead += 60.0
-        with pytest.raises(DatabaseError) as refused:
-            login.open(shifted.monotonic() + 60)
-        assert refused.value.kind in ("login_failed", "login_suspended")
-    return login.attempts - before
-
-
 @pytest.mark.parametrize("mechanism", ["ldap", "pam"])
 def test_after_an_outage_of_the_directory_the_login_is_tried_every_hour(
     server: Simulated, mechanism: str
@@ -443,24 +422,33 @@ def test_after_an_outage_of_the_directory_the_login_is_tried_every_hour(
 
 def test_targets_share_the_hourly_attempt_of_a_directory_login() -> None:
     shifted = ShiftedClock()
-    ledger = LoginLedger(clock=shifted.clock)
+    auth, ledger = Auth(user="monitor", password=PASSWORD), LoginLedger(clock=shifted.clock)
+
+    def asked(login: Login[Connection], times: int, apart: float) -> int:
+        """How often the server was, when it should have let us in so many times."""
+        before = login.attempts
+        for _ in range(times):
+            shifted.ahead += apart
+            with pytest.raises(DatabaseError) as refused:
+                login.open(shifted.monotonic() + 60)
+            assert refused.value.kind in ("login_failed", "login_suspended")
+        return login.attempts - before
+
     with ExitStack() as stack:
         servers = [stack.enter_context(run("16.0 SP04", speed=0.0)) for _ in range(3)]
-        logins = [logging_in(server, shifted=shifted, ledger=ledger)[0] for server in servers]
+        logins = [
+            Login(Endpoint(*server.address), auth, opener(shifted.clock), clock=shifted.clock, ledger=ledger)
+            for server in servers
+        ]
         for server, login in zip(servers, logins, strict=True):
             server.model.faults.authentication = "ldap"
             login.open(shifted.monotonic() + 60).close()
             login.note_mechanism("ldap")
         for server, login in zip(servers, logins, strict=True):
             server.model.faults.directory_down = True
-            assert attempts(login, shifted, 300) == 2
-        before = sum(login.attempts for login in logins)
-        for _ in range(3 * 12):
-            shifted.ahead += 300.0
-            for login in logins:
-                with pytest.raises(DatabaseError):
-                    login.open(shifted.monotonic() + 60)
-        assert sum(login.attempts for login in logins) - before <= 3
+            assert asked(login, 5, 60.0) == 2
+        # Three hours, in which all of them try every five minutes.
+        assert sum(asked(login, 1, 100.0) for _ in range(3 * 12) for login in logins) <= 3
         for server in servers:
             server.model.faults.directory_down = False
         shifted.ahead += 3600
