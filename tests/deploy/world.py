@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 from tests.deploy.fenced import block
-from tests.exporter.compare.conftest import Phase, openmetrics, running_prometheus
+from tests.exporter.compare.conftest import Phase, running_prometheus, scraped, store
 from tests.exporter.running_exporter import PATIENT
 from tests.paths import REPOSITORY
 from tests.programs import START, listening
@@ -156,26 +156,20 @@ def furnish(directory: Path) -> None:
     (directory / "reorg.sql").write_text("select @@servername\ngo\n")
     (directory / "sysmon.sql").write_text("exec sp_sysmon '00:01:00', noclear\ngo\n")
 
-    past = directory / "prometheus"
-    (past / "past.txt").write_text(f"{history()}{recorded()}# EOF\n")
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", past / "past.txt", past / "data"],
-        check=True,
-        capture_output=True,
-    )
+    store([*history(), *recorded()], directory / "prometheus")
 
 
-def history() -> str:
-    """Four hours of the server ASE1, until now, as OpenMetrics without its end."""
+def history() -> list[str]:
+    """Samples of four hours of the server ASE1, until now."""
     phases = [
         Phase("base", 120, 0.90, 1000, {"system tables cache": 0.856}),
         Phase("TSX", 120, 0.86, 1200, {"system tables cache": 0.579}),
     ]
     start = float(int(time.time()) - 4 * 3600)
-    return openmetrics(start, phases).removesuffix("# EOF\n")
+    return scraped(start, phases)
 
 
-def recorded() -> str:
+def recorded() -> list[str]:
     """What the shipped rules would have recorded of the last hour of that server."""
     now = int(time.time())
     figures = {
@@ -184,12 +178,8 @@ def recorded() -> str:
         "ase:cpu_units:rate1m": 12.0,
         "ase:transactions:rate1m": 1200.0,
     }
-    return "".join(
-        "".join(
-            [
-                f"# TYPE {metric} gauge\n",
-                *(f'{metric}{{instance="ASE1"}} {value} {at}\n' for at in range(now - 3600, now, 60)),
-            ]
-        )
+    return [
+        f'{metric}{{instance="ASE1"}} {value} {at}'
         for metric, value in figures.items()
-    )
+        for at in range(now - 3600, now, 60)
+    ]

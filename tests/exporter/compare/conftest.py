@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,8 +55,8 @@ ENGINES = 4
 HISTORY_BEFORE = 1e9
 
 
-def openmetrics(start: float, phases: list[Phase]) -> str:
-    """The history as text, simulated here: counters grow by the phases' rates with noise."""
+def scraped(start: float, phases: list[Phase]) -> list[str]:
+    """The samples of the history, simulated here: counters grow by the phases' rates with noise."""
     generator = np.random.default_rng(11)
     totals: dict[str, float] = {}
     lines: list[str] = []
@@ -96,15 +96,7 @@ def openmetrics(start: float, phases: list[Phase]) -> str:
                 mark = start + sum(p.minutes for p in phases[:passed]) * 60
                 labels = f'kind="option",name="{earlier.name}",from="0",to="1"'
                 gauge("ase_change_timestamp_seconds", labels, mark)
-    return by_metric(lines)
-
-
-def by_metric(samples: Iterable[str]) -> str:
-    """Samples, each NAME{LABELS} VALUE TIME, as a text in OpenMetrics: those of a metric follow each other."""
-    metrics: defaultdict[str, list[str]] = defaultdict(list)
-    for line in samples:
-        metrics[line.partition("{")[0]].append(line)
-    return typed(metrics)
+    return lines
 
 
 @pytest.fixture(scope="session")
@@ -115,7 +107,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     start = time.time() - 900 - length
     # On a whole minute: what is compared must not hang on when it is compared.
     start -= start % 60
-    with prometheus_with(openmetrics(start, PHASES), folder) as url:
+    with prometheus_with(scraped(start, PHASES), folder) as url:
         found = History(url, start, PHASES)
         for phase in PHASES:
             found.starts.append(start)
@@ -123,25 +115,29 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
         yield found
 
 
-def typed(samples: Mapping[str, Iterable[str]]) -> str:
-    """Samples by their name, as OpenMetrics: a name that ends with _total is that of a counter."""
-    text: list[str] = []
-    for name, lines in samples.items():
-        kind = "counter" if name.endswith("_total") else "gauge"
-        text += [f"# TYPE {name.removesuffix('_total')} {kind}", *lines]
-    return "\n".join([*text, "# EOF", ""])
-
-
-def prometheus_with(samples: str, folder: Path) -> AbstractContextManager[str]:
-    """Prometheus, to be entered, whose past is these samples (OpenMetrics). folder: for its files."""
-    if not shutil.which("prometheus") or not shutil.which("promtool"):
-        pytest.skip("prometheus is not installed")
-    (folder / "samples.txt").write_text(samples, encoding="utf-8")
+def store(samples: Iterable[str], folder: Path) -> None:
+    """Make samples the past of a Prometheus whose files are there. Each is a line NAME{LABELS} VALUE TIME."""
+    metrics: defaultdict[str, list[str]] = defaultdict(list)
+    for line in samples:
+        metrics[line.partition("{")[0]].append(line)
+    with (folder / "samples.txt").open("w", encoding="utf-8") as file:
+        # In OpenMetrics the samples of a metric follow each other.
+        for name, lines in metrics.items():
+            kind = "counter" if name.endswith("_total") else "gauge"
+            print(f"# TYPE {name.removesuffix('_total')} {kind}", *lines, sep="\n", file=file)
+        print("# EOF", file=file)
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "samples.txt", folder / "data"],
         check=True,
         capture_output=True,
     )
+
+
+def prometheus_with(samples: Iterable[str], folder: Path) -> AbstractContextManager[str]:
+    """Prometheus, to be entered, whose past is these samples. folder: for its files."""
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        pytest.skip("prometheus is not installed")
+    store(samples, folder)
     (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
     return running_prometheus(folder)
 

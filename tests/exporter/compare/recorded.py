@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.exporter.compare.conftest import HISTORY_BEFORE, by_metric, prometheus_with
+from tests.exporter.compare.conftest import HISTORY_BEFORE, prometheus_with
 
 SERVER = "ASE1"
 GRABS = 1e5
@@ -91,5 +91,5 @@ class Recorded:
 @contextmanager
 def stored(folder: Path, *lives: Recorded) -> Iterator[str]:
     """A real Prometheus that holds the lives of servers; its URL."""
-    with prometheus_with(by_metric(line for life in lives for line in life.lines()), folder) as url:
+    with prometheus_with((line for life in lives for line in life.lines()), folder) as url:
         yield url

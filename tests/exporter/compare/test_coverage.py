@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from tests.exporter.compare.conftest import HISTORY_BEFORE, by_metric, prometheus_with
+from tests.exporter.compare.conftest import HISTORY_BEFORE, prometheus_with
 
 from ase_exporter.compare.comparison import compare_windows
 from ase_exporter.compare.coverage import Coverage
@@ -91,8 +91,8 @@ def generated(number: int, dice: random.Random) -> Case:
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, list[Case]]]:
     dice = random.Random(4)
     made = [generated(number, dice) for number in range(CASES)]
-    text = by_metric(line for case in made for line in case.lines(dice))
-    with prometheus_with(text, tmp_path_factory.mktemp("past")) as url, Prometheus(url) as server:
+    samples = (line for case in made for line in case.lines(dice))
+    with prometheus_with(samples, tmp_path_factory.mktemp("past")) as url, Prometheus(url) as server:
         yield server, made
 
 

@@ -1,14 +1,13 @@
 """Measures of counters whose rates are known: also which waits count, and what a spin costs."""
 
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
-from tests.exporter.compare.conftest import HISTORY_BEFORE, prometheus_with, typed
+from tests.exporter.compare.conftest import HISTORY_BEFORE, prometheus_with
 from tests.exporter.diagnosis.states import generated
 
 from ase_exporter.compare.measures import measures
@@ -61,15 +60,15 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
         rates["ase_cache_physical_reads_total", f'cache="{name}"'] = misses
     for kind, ios in DEVICE_IOS.items():
         rates["ase_device_ios_total", f'device="data",operation="{kind}"'] = ios
-    samples: dict[str, list[str]] = {}
-    for (name, labels), rate in rates.items():
-        for step in range(41):
-            line = f"{name}{{{SELECTOR},{labels}}} {rate * 15 * step} {end - 600 + 15 * step}"
-            samples.setdefault(name, []).append(line.replace(",}", "}"))
-    engines = f'ase_engines{{{SELECTOR},state="online"}} {2 * BUSY}'
-    samples["ase_engines"] = [f"{engines} {end - 600 + 15 * step}" for step in range(41)]
+    samples = []
+    for step in range(41):
+        at = end - 600 + 15 * step
+        samples.append(f'ase_engines{{{SELECTOR},state="online"}} {2 * BUSY} {at}')
+        for (name, labels), rate in rates.items():
+            pairs = f"{SELECTOR},{labels}".rstrip(",")
+            samples.append(f"{name}{{{pairs}}} {rate * 15 * step} {at}")
     folder: Path = tmp_path_factory.mktemp("past")
-    with prometheus_with(typed(samples), folder) as url, Prometheus(url) as found:
+    with prometheus_with(samples, folder) as url, Prometheus(url) as found:
         yield found, end
 
 
@@ -107,7 +106,7 @@ def test_prometheus_calculates_what_is_calculated_of_readings(number: int, tmp_p
     """Every measure of the diagnosis and of `compare`, of generated states."""
     states = {f'instance="server{seed}"': generated(seed) for seed in range(number)}
     end = time.time() // 15 * 15 - 60
-    samples: defaultdict[str, list[str]] = defaultdict(list)
+    samples = []
     for selector, state in states.items():
         for metric, labels, value in state.known():
             series = ",".join([selector, *(f'{label}="{text}"' for label, text in labels)])
@@ -115,13 +114,13 @@ def test_prometheus_calculates_what_is_calculated_of_readings(number: int, tmp_p
                 shown = HISTORY_BEFORE + value * 16 * step if metric.endswith("_total") else value
                 if metric in state.momentary:
                     shown *= step
-                samples[metric].append(f"{metric}{{{series}}} {shown!r} {end - 16 + 16 * step}")
+                samples.append(f"{metric}{{{series}}} {shown!r} {end - 16 + 16 * step}")
     compared = {
         name: each for name, each in measures().items() if not (each.figure or each.plus or each.of_server)
     }
     asked = {name: each for name, each in catalogue().measures.items() if not each.compared} | compared
     seen = set()
-    with prometheus_with(typed(samples), tmp_path) as url, Prometheus(url) as prometheus:
+    with prometheus_with(samples, tmp_path) as url, Prometheus(url) as prometheus:
         for (selector, state), (name, measure) in product(states.items(), asked.items()):
             # Without labels, the largest is that of each series.
             measure = replace(measure, keep="sum")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from dashboards.common import VERDICT
 from dashboards.queries import several
-from tests.exporter.compare.conftest import by_metric, prometheus_with
+from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.diagnosis.states import NUMBERS, State, families_at, generated, healthy, said
 from tests.needs import needs_prometheus
 
@@ -65,7 +65,7 @@ def test_top_says_what_the_package_says(number: int) -> None:
         assert said(shown)[:3] == said(expected)[:3], seed
 
 
-def openmetrics(states: dict[str, State], now: float) -> str:
+def exported(states: dict[str, State], now: float) -> list[str]:
     """What the exporter said of all states in each scrape until now."""
     lines = []
     for name, state in states.items():
@@ -77,7 +77,7 @@ def openmetrics(states: dict[str, State], now: float) -> str:
                     f"{family.name}{{{shown}}} {value!r} {now - INTERVAL * number}"
                     for number in reversed(range(SCRAPES))
                 ]
-    return by_metric(lines)
+    return lines
 
 
 @pytest.mark.e2e
@@ -88,7 +88,7 @@ def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Pat
     states = {name: state for name, state in states.items() if state.series["ase_up", ()]}
     now = time.time() // INTERVAL * INTERVAL - 60
     start = now - INTERVAL * (SCRAPES - 1)
-    with prometheus_with(openmetrics(states, now), tmp_path) as url, Prometheus(url) as prometheus:
+    with prometheus_with(exported(states, now), tmp_path) as url, Prometheus(url) as prometheus:
         for asked, (name, state) in enumerate(states.items()):
             judged = diagnose(state)
             expected = said(judged)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exporter.compare.conftest import prometheus_with, typed
+from tests.exporter.compare.conftest import prometheus_with
 from tests.needs import needs_prometheus
 
 from ase_exporter.assets import load_yaml
@@ -83,15 +83,15 @@ def seen(answer: dict[str, Any]) -> set[str]:
     return found
 
 
-def samples() -> str:
+def samples() -> list[str]:
     """Servers of some injections each: spinlocks, caches, waits, changes and alerts of these names."""
-    lines: dict[str, list[str]] = {}
+    lines = []
 
     def series(metric: str, labels: dict[str, str], start: float, per_second: float = 0.0) -> None:
         pairs = ",".join(f"{name}={promql(text)}" for name, text in labels.items())
         for step in range(STEPS):
             at = end() - 15 * (STEPS - step)
-            lines.setdefault(metric, []).append(f"{metric}{{{pairs}}} {start + per_second * 15 * step} {at}")
+            lines.append(f"{metric}{{{pairs}}} {start + per_second * 15 * step} {at}")
 
     for number in range(0, len(INJECTIONS), PER_SERVER):
         one = {"instance": f"S{number}"}
@@ -116,7 +116,7 @@ def samples() -> str:
             series("ase_diagnosis_rank", one | {"word": text, "finding": text}, at)
             first = {"word": text, "finding": text, "kind": text, "subject": text}
             series("ase_diagnosis_first_info", one | first, 1)
-    return typed(lines)
+    return lines
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.exporter.commands.command_line import Run
-from tests.exporter.compare.conftest import prometheus_with, typed
+from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.diagnosis.states import generated
 from tests.exporter.mcp_server.test_injections import PLAIN, UNITS, numbers
@@ -149,14 +149,10 @@ def test_advice_is_that_of_the_exporter_with_names_of_others_marked() -> None:
 def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
     now = time.time()
     seen = (("UP", 1, 60), ("DOWN", 0, 60), ("GONE", 1, 3600), ("OLD", 1, 3 * 86400))
-    text = typed(
-        {
-            "ase_up": [f'ase_up{{instance="{name}"}} {up} {now - age}' for name, up, age in seen],
-            "ase_info": [f'ase_info{{instance="UP",version="16.0 SP04"}} 1 {now - 60}'],
-        }
-    )
+    samples = [f'ase_up{{instance="{name}"}} {up} {now - age}' for name, up, age in seen]
+    samples.append(f'ase_info{{instance="UP",version="16.0 SP04"}} 1 {now - 60}')
     known = as_json({"UP": diagnosis_data(diagnose(generated(1))), "NEW": {}})
-    with prometheus_with(text, tmp_path) as url, server(json.dumps(known).encode()) as (address, _):
+    with prometheus_with(samples, tmp_path) as url, server(json.dumps(known).encode()) as (address, _):
         found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {})["servers"]
         with pytest.raises(UserError, match=r"servers: url: http://127\.0\.0\.1:1/diagnosis: "):
             TOOLS["servers"].call(Sources(url, "http://127.0.0.1:1"), {})

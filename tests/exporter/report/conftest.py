@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.simulated_time import escaped
-from tests.exporter.compare.conftest import by_metric, prometheus_with
+from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.report.past import all_samples, evaluations, firing_times, scraped
 from tests.exporter.report.week import CACHE, MORNING, SERVER, Story, Truth, play
 
@@ -57,7 +57,7 @@ def told(story: Story, folder: Path, *, beside: bool = False) -> Iterator[Past]:
         lines += scraped(week.recording, RAW, story.start)
         hostile = all_samples(week.recording, found, HOSTILE, story.start)
         lines += [line.replace(CACHE, escaped(HOSTILE_CACHE)) for line in hostile]
-    with prometheus_with(by_metric(lines), folder) as url:
+    with prometheus_with(lines, folder) as url:
         yield Past(url, story, week.truth, firing_times(found, story.start))
 
 

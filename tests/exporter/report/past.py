@@ -35,13 +35,13 @@ def evaluations(recording: Recording, folder: Path) -> Evaluations:
 
 
 def scraped(recording: Recording, instance: str, start: float) -> list[str]:
-    """The samples that were scraped, for `by_metric`."""
+    """The samples that were scraped, for `store`."""
     text = recording.openmetrics(instance, start)
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 def all_samples(recording: Recording, found: Evaluations, instance: str, start: float) -> list[str]:
-    """The samples that were scraped and those that were recorded, for `by_metric`."""
+    """The samples that were scraped and those that were recorded, for `store`."""
     lines = scraped(recording, instance, start)
     for at, samples in found.items():
         for sample in samples:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.exporter.compare.conftest import by_metric, prometheus_with
+from tests.exporter.compare.conftest import prometheus_with
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
@@ -40,7 +40,7 @@ def scrapes() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     with (
-        prometheus_with(by_metric(scrapes()), tmp_path_factory.mktemp("findings")) as url,
+        prometheus_with(scrapes(), tmp_path_factory.mktemp("findings")) as url,
         Prometheus(url) as one,
     ):
         yield one
