@@ -35,6 +35,7 @@ def test_every_window_holds_four_scrapes_or_two_if_fewer_count(interval: int) ->
         (300, "x[1d:5m] - x offset 10m", "x[1d:5m] - x offset 10m"),
         (60, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[4m]"),
         (300, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[10m]"),
+        (300, "ase:spinlock_spinning_engines:irate1m[3m]", "ase:spinlock_spinning_engines:irate1m[10m]"),
         (
             300,
             'ase:spinlocks_recorded:count{a="b"} offset 75s',
