@@ -30,8 +30,9 @@ POLL_SECONDS = 0.5
 _STORY = """
 800 users work on 128 engines. In each run the server has other features: transactional memory (TSX), compiled plans
 (SNAP), a lockless data cache (LLDC), latch-free indexes (LFB), a row store in memory (IMRS), hash-cached indexes (HCB);
-config A to C are the study's names of its set-ups. A row has what Prometheus measured beside what the study prints: how
-often grabs of three spinlocks wait and how busy the CPU is, in percent, and the work done for each unit of CPU.
+config A to C are the study's names of its set-ups. A row has what Prometheus measured (-: this machine was too busy to)
+beside what the study prints: how often grabs of three spinlocks wait and how busy the CPU is, in percent, and the work
+done for each unit of CPU.
 To learn: busy is not working. The CPU stays as busy, but does 70 % more once LLDC has removed the contended spinlock.
 """
 _HEADINGS = (
