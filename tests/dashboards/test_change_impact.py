@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from dashboards.change import CHANGE_IMPACT
 from tests.dashboards.variables import resolved, substituted
-from tests.exporter.compare.recorded import Detected, Recorded, Work, stored
+from tests.exporter.compare.conftest import Detected, Recorded, Work, prometheus_with
 
 pytestmark = [pytest.mark.e2e]
 
@@ -89,7 +89,8 @@ LIVES = {
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Prometheus that holds all these lives, each under its own name."""
     lives = (replace(life, server=name) for name, life in LIVES.items())
-    with stored(tmp_path_factory.mktemp("lives"), *lives) as found:
+    samples = (line for life in lives for line in life.lines())
+    with prometheus_with(samples, tmp_path_factory.mktemp("lives")) as found:
         yield found
 
 

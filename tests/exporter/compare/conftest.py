@@ -1,118 +1,165 @@
 """A real Prometheus that holds the counters of a server whose every figure is known."""
 
+import random
 import shutil
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.programs import answers, eventually, listening
 
-INTERVAL = 15
+SERVER = "ASE1"
+INTERVAL = 15.0
 PER_CPU_UNIT = 100.0
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A stretch of time in which a server does the same."""
-
-    name: str
-    minutes: float
-    busy: float
-    transactions: float
-    contention: dict[str, float]
-    noise: float = 0.01
-
-
-@dataclass
-class History:
-    """What Prometheus holds: phases with their starts, and the change marks between them."""
-
-    url: str
-    start: float
-    phases: list[Phase]
-    starts: list[float] = field(default_factory=list)
-
-    def window(self, number: int, skip: float = 0.0) -> str:
-        """A phase as START..END."""
-        start = self.starts[number]
-        return f"{start + skip}..{start + self.phases[number].minutes * 60}"
-
-
-PHASES = [
-    Phase("base", 12, 0.90, 1000, {"system tables cache": 0.856, "log cache": 0.041}),
-    Phase("TSX", 12, 0.86, 1200, {"system tables cache": 0.579, "log cache": 0.031}),
-    Phase("same", 12, 0.86, 1200, {"system tables cache": 0.579, "log cache": 0.031}),
-    Phase("busy", 12, 0.95, 2400, {"system tables cache": 0.0, "log cache": 0.159}),
-]
-ENGINES = 4
+GRABS = 1e5
 # Counters that begin near zero bend what rate() makes of their first minutes.
 HISTORY_BEFORE = 1e9
 
 
-def scraped(start: float, phases: list[Phase]) -> list[str]:
-    """The samples of the history, simulated here: counters grow by the phases' rates with noise."""
-    generator = np.random.default_rng(11)
-    totals: dict[str, float] = {}
-    lines: list[str] = []
-    at = start
+@dataclass(frozen=True)
+class Work:
+    """What the server does from a time on: share of waits, transactions per second, share of CPU used.
 
-    def gauge(name: str, labels: str, value: float) -> None:
-        pairs = ",".join(filter(None, ['instance="ASE1"', labels]))
-        lines.append(f"{name}{{{pairs}}} {value!r} {at}")
+    contention: of the log cache; tables: of the system tables cache.
+    """
 
-    def grow(name: str, labels: str, amount: float) -> None:
-        totals[name + labels] = totals.get(name + labels, HISTORY_BEFORE) + amount
-        gauge(f"{name}_total", labels, totals[name + labels])
+    since: float
+    contention: float
+    transactions: float = 1000.0
+    busy: float = 0.5
+    tables: float = 0.0
 
-    for number, phase in enumerate(phases):
-        for _ in range(round(phase.minutes * 60 / INTERVAL)):
-            at += INTERVAL
-            done = phase.transactions * INTERVAL * (1 + phase.noise * generator.normal())
-            busy = phase.busy * (1 + phase.noise * generator.normal())
-            gauge("ase_up", "", 1)
-            gauge("ase_info", 'server_name="ASE_SQL"', 1)
-            gauge("ase_start_timestamp_seconds", "", start - 86400)
-            grow("ase_transactions", "", done)
-            grow("ase_deadlocks", "", 0)
-            for engine in range(ENGINES):
-                grow("ase_engine_cpu_seconds", f'engine="{engine}",mode="user"', busy * INTERVAL)
-                grow("ase_engine_cpu_seconds", f'engine="{engine}",mode="idle"', (1 - busy) * INTERVAL)
-                grow(
-                    "ase_thread_cpu_seconds", f'mode="user",thread="{engine}"', done / PER_CPU_UNIT / ENGINES
-                )
-            for spinlock, contention in phase.contention.items():
-                labels = f'class="data_cache",spinlock="{spinlock}"'
-                waits = contention * (1 + phase.noise * generator.normal())
-                grow("ase_spinlock_grabs", labels, 1e6)
-                grow("ase_spinlock_waits", labels, 1e6 * waits)
-                grow("ase_spinlock_spins", labels, 1e8 * waits)
-            for passed, earlier in enumerate(phases[1 : number + 1], 1):
-                mark = start + sum(p.minutes for p in phases[:passed]) * 60
-                labels = f'kind="option",name="{earlier.name}",from="0",to="1"'
-                gauge("ase_change_timestamp_seconds", labels, mark)
-    return lines
+    @property
+    def rates(self) -> dict[str, float]:
+        """What the counters grow by, a second."""
+        waits = {"log cache": GRABS * self.contention, "system tables cache": GRABS * self.tables}
+        cpu = {"user": self.busy, "idle": 1 - self.busy}
+        return {"grabs": GRABS, "transactions": self.transactions} | waits | cpu
+
+
+@dataclass(frozen=True)
+class Detected:
+    """A change as the exporter exposes it. at, not_before: as in `Change`."""
+
+    at: float
+    not_before: float
+    name: str
+    kind: str = "option"
+    new: str = "1"
+
+
+@dataclass
+class Recorded:
+    """The life of a server from start to end, scraped at an interval.
+
+    gaps: spans without a scrape. noise: how much too early or late a counter is read, in intervals, one sigma.
+    """
+
+    start: float
+    end: float
+    work: Sequence[Work]
+    changes: Sequence[Detected] = ()
+    interval: float = 5.0
+    offset: float = 0.0
+    booted: Sequence[float] = ()
+    gaps: Sequence[tuple[float, float]] = ()
+    server: str = SERVER
+    noise: float = 0.0
+
+    def total(self, at: float, figure: str) -> float:
+        """What a counter of the server has grown to at a time."""
+        scrape = round((at - self.start) / self.interval)
+        at += self.noise * self.interval * random.Random(f"{figure} {scrape}").gauss()
+        grown = HISTORY_BEFORE
+        ends = [*(work.since for work in self.work[1:]), float("inf")]
+        for work, end in zip(self.work, ends, strict=True):
+            seconds = max(0.0, min(at, end) - max(self.start, work.since))
+            grown += seconds * work.rates[figure]
+        return grown
+
+    def lines(self) -> Iterator[str]:
+        """All samples, for `store`."""
+        at = self.start + self.offset
+        while at <= self.end:
+            if not any(start <= at <= end for start, end in self.gaps):
+                for name, labels, value in self._scrape(at):
+                    pairs = ",".join(filter(None, [f'job="ase",instance="{self.server}"', labels]))
+                    yield f"{name}{{{pairs}}} {value!r} {at}"
+            at += self.interval
+
+    def _scrape(self, at: float) -> Iterator[tuple[str, str, float]]:
+        booted = max((each for each in self.booted if each <= at), default=self.start - 86400)
+        transactions = self.total(at, "transactions")
+        yield "ase_up", "", 1
+        yield "ase_info", f'server_name="{self.server}_SQL"', 1
+        yield "ase_start_timestamp_seconds", "", booted
+        yield "ase_transactions_total", "", transactions
+        yield "ase_deadlocks_total", "", HISTORY_BEFORE
+        yield "ase_thread_cpu_seconds_total", 'mode="user",thread="0"', transactions / PER_CPU_UNIT
+        for mode in ("user", "idle"):
+            yield "ase_engine_cpu_seconds_total", f'engine="0",mode="{mode}"', self.total(at, mode)
+        tables = ["system tables cache"] if any(work.tables for work in self.work) else []
+        for cache in ("log cache", *tables):
+            labels = f'class="data_cache",spinlock="{cache}"'
+            waits = self.total(at, cache)
+            for figure, value in ("grabs", self.total(at, "grabs")), ("waits", waits), ("spins", 100 * waits):
+                yield f"ase_spinlock_{figure}_total", labels, value
+        latest: dict[str, Detected] = {}
+        for change in self.changes:
+            # In the scrape after the one that took the snapshot.
+            if change.at + self.interval / 2 < at:
+                labels = f'kind="{change.kind}",name="{change.name}",from="0",to="{change.new}"'
+                latest[labels] = change
+        for labels, change in latest.items():
+            yield "ase_change_timestamp_seconds", labels, change.at
+            yield "ase_change_not_before_timestamp_seconds", labels, change.not_before
+
+
+def phases(start: float, minutes: float, works: Mapping[str, Sequence[float]]) -> Recorded:
+    """A life in which a change begins each phase but the first. works: by name of the phase, without their times."""
+    work = [Work(start + minutes * 60 * number, *each) for number, each in enumerate(works.values())]
+    changes = [Detected(each.since, each.since, name) for each, name in zip(work, works, strict=True)][1:]
+    end = start + minutes * 60 * len(works)
+    return Recorded(start, end, work, changes, interval=INTERVAL, offset=INTERVAL, noise=0.015)
+
+
+PHASES = {
+    "base": (0.041, 1000, 0.90, 0.856),
+    "TSX": (0.031, 1200, 0.86, 0.579),
+    "same": (0.031, 1200, 0.86, 0.579),
+    "busy": (0.159, 2400, 0.95, 0.0),
+}
+MINUTES = 12
+
+
+@dataclass(frozen=True)
+class History:
+    """What Prometheus holds: a life of phases."""
+
+    url: str
+    life: Recorded
+
+    @property
+    def starts(self) -> list[float]:
+        return [each.since for each in self.life.work]
+
+    def window(self, number: int) -> str:
+        """A phase as START..END."""
+        return f"{self.starts[number]}..{self.starts[number] + MINUTES * 60}"
 
 
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     """A Prometheus on loopback with the phases one after the other, the last ending a quarter of an hour ago."""
-    folder = tmp_path_factory.mktemp("prometheus")
-    length = sum(phase.minutes for phase in PHASES) * 60
-    start = time.time() - 900 - length
     # On a whole minute: what is compared must not hang on when it is compared.
-    start -= start % 60
-    with prometheus_with(scraped(start, PHASES), folder) as url:
-        found = History(url, start, PHASES)
-        for phase in PHASES:
-            found.starts.append(start)
-            start += phase.minutes * 60
-        yield found
+    life = phases(time.time() // 60 * 60 - 900 - MINUTES * 60 * len(PHASES), MINUTES, PHASES)
+    with prometheus_with(life.lines(), tmp_path_factory.mktemp("prometheus")) as url:
+        yield History(url, life)
 
 
 def store(samples: Iterable[str], folder: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.exporter.compare.recorded import Detected, Recorded, Work, stored
+from tests.exporter.compare.conftest import Detected, Recorded, Work, prometheus_with
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.prometheus import Prometheus
@@ -65,7 +65,8 @@ def lives(now: float) -> Iterator[Recorded]:
 def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
     """The comparison around a change of a server. The servers' lives end on a whole minute, a little while ago."""
     now = time.time() // 60 * 60 - 300
-    with stored(tmp_path_factory.mktemp("lives"), *lives(now)) as url:
+    samples = (line for life in lives(now) for line in life.lines())
+    with prometheus_with(samples, tmp_path_factory.mktemp("lives")) as url:
         yield lambda server, text, length=LENGTH: answer(
             Prometheus(url), Request(server, change=text, length=length, settle=SETTLE, measures=MEASURES)
         )
