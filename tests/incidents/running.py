@@ -25,7 +25,7 @@ from ase_exporter.metrics.families import Family, Kind
 from ase_exporter.readings.samples import LabelValues, Reading, Sample, Tracker
 from ase_exporter.sessions.session import Session, Snapshot
 
-FILE = Path(__file__).with_name("incidents.yaml")
+FILE, FIELD = (Path(__file__).with_name(name) for name in ("incidents.yaml", "field.yaml"))
 HEALTHY = "quiet-oltp"
 # Seconds: between samples, and of the time before the fault. The scenario begins before the samples.
 INTERVAL, BEFORE, WARM_UP = 5, 20, 60
@@ -83,8 +83,8 @@ class Incident(Strict):
 
 
 @cache
-def incidents() -> Mapping[str, Incident]:
-    return yaml_files.load(FILE, dict[str, dict[str, Incident]])["incidents"]
+def incidents(file: Path = FILE) -> Mapping[str, Incident]:
+    return yaml_files.load(file, dict[str, dict[str, Incident]])["incidents"]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.exporter.advise.test_advice import printed
-from tests.incidents.running import Site, incidents, take
+from tests.incidents.running import FIELD, Site, incidents, take
 from tests.incidents.scoring import POINTS, USUAL, by_number, score, scores
 
 from ase_exporter.advise.advice import advise
@@ -67,6 +67,14 @@ def test_the_diagnosis_reaches_its_points(site: Site) -> None:
 def test_no_incident_is_called_well(site: Site) -> None:
     """A sentence that says that nothing was compared with before leaves open what only that would show."""
     assert {name: each.all_clears for name, each in scores(site).items() if each.all_clears} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("site", [Site(engines=engines) for engines in (2, 4, 32, 128)], ids=str)
+def test_states_of_the_field_are_understood(site: Site) -> None:
+    found = {name: score(each, site) for name, each in incidents(FIELD).items()}
+    assert len(found) > 40
+    assert {name: each for name, each in found.items() if each.points < POINTS or each.all_clears} == {}
 
 
 @pytest.mark.slow
