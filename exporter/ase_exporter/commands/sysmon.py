@@ -22,7 +22,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.sysmon.report import reports_of
 from ase_exporter.sysmon.runner import SampleError, login_for, print_sample, read_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.view import completeness, difference_json, difference_view, report_json, sysmon_view
+from ase_exporter.sysmon.view import completeness, difference_view, report_json, sysmon_view
 from ase_exporter.views.terminal import print_view
 
 Format = Literal["table", "json"]
@@ -42,12 +42,9 @@ def parse(files: list[str], form: Format = "table") -> None:
         raise typer.Exit(2)
 
 
-def diff(before: str, after: str, top: int = 25, form: Format = "table") -> None:
+def diff(before: str, after: str, top: int = 25) -> None:
     old, new = _only(before), _only(after)
-    if form == "json":
-        print(json.dumps(difference_json(old, new, top), indent=2))
-    else:
-        print_view(difference_view(old, new, top))
+    print_view(difference_view(old, new, top))
     incomplete = [_is_incomplete(name, report) for name, report in ((before, old), (after, new))]
     if any(incomplete):
         raise typer.Exit(2)

@@ -98,18 +98,6 @@ def difference_view(before: Report, after: Report, top: int) -> View:
     )
 
 
-def difference_json(before: Report, after: Report, top: int) -> dict[str, Any]:
-    """The same for programs; of a figure that only one report has, the other is null."""
-    figures = ("section", "name", "measure", "before", "after", "weight")
-    return {
-        "findings": pair_findings(before, after),
-        "configuration": configuration_changes(before, after),
-        "changes": [
-            {name: getattr(each, name) for name in figures} for each in changes(before, after)[: top or None]
-        ],
-    }
-
-
 def completeness(report: Report) -> str:
     """One line: whether the report is complete, or why it is not."""
     if report.complete:
