@@ -9,7 +9,6 @@ from importlib.metadata import version
 from ase_exporter.capture.file import Capture, CaptureHeader
 from ase_exporter.capture.recording import Recorder
 from ase_exporter.catalogue import Catalogue
-from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeResult
@@ -35,29 +34,22 @@ OnProgress = Callable[[str, ScrapeResult | None], None]
 
 
 def take_capture(
-    config: Config,
-    target: Target,
-    catalogue: Catalogue,
-    plan: Plan,
-    on_progress: OnProgress = lambda *_: None,
-    *,
-    clock: Clock = SYSTEM_CLOCK,
-    sleep: Callable[[float], None] = time.sleep,
+    config: Config, target: Target, catalogue: Catalogue, plan: Plan, on_progress: OnProgress
 ) -> Capture:
     """Record a target. Not for the main thread. Raises UserError if a scrape cannot reach it.
 
     Every collector is read in every scrape, also one with a longer interval.
     """
-    recorder = Recorder(clock)
-    scraper = _scraper(config, target, catalogue, plan, recorder, clock)
-    created = datetime.fromtimestamp(clock.time(), UTC)
-    started = clock.monotonic()
+    recorder = Recorder()
+    scraper = _scraper(config, target, catalogue, plan, recorder)
+    created = datetime.now(UTC)
+    started = time.monotonic()
     try:
         for number in range(1, plan.scrapes + 1):
             recorder.scrape = number
             if number > 1:
-                sleep(max(0.0, started + (number - 1) * plan.interval - clock.monotonic()))
-            result = ScrapeResult(clock.monotonic() + plan.timeout, clock=clock)
+                time.sleep(max(0.0, started + (number - 1) * plan.interval - time.monotonic()))
+            result = ScrapeResult(time.monotonic() + plan.timeout)
             scraper.scrape(result)
             if not result.summary.up:
                 raise UserError(f"target {target.name}: {result.summary.error}")
@@ -77,7 +69,7 @@ def take_capture(
 
 
 def _scraper(
-    config: Config, target: Target, catalogue: Catalogue, plan: Plan, recorder: Recorder, clock: Clock
+    config: Config, target: Target, catalogue: Catalogue, plan: Plan, recorder: Recorder
 ) -> TargetScraper:
     collectors = {name: replace(each, interval=0) for name, each in catalogue.collectors.items()}
     module = config.module(target.module)
@@ -93,7 +85,6 @@ def _scraper(
         ),
         replace(catalogue, collectors=collectors),
         raw_counters=True,
-        clock=clock,
         open_connection=recorder.open,
     )
 

@@ -11,15 +11,13 @@ from ase_exporter.errors import UserError
 MAX_LIMIT = 100_000
 
 
-def parse_filter(
-    parameters: Mapping[str, str], limit: int, now: float | None = None, mark: str = ""
-) -> ChangeFilter:
+def parse_filter(parameters: Mapping[str, str], limit: int, mark: str = "") -> ChangeFilter:
     """A filter from target, kind, text, since, until and limit; other parameters are ignored.
 
-    limit: used where the parameters hold none. now: Unix time, for tests. Raises UserError that names the bad
-    parameter, with mark before it: `--` of an option.
+    limit: used where the parameters hold none. Raises UserError that names the bad parameter, with mark before it: `--`
+    of an option.
     """
-    now = time.time() if now is None else now
+    now = time.time()
     target = parameters.get("target") or None
     since = moment_option(f"{mark}since", parameters["since"], now) if parameters.get("since") else None
     until = (
