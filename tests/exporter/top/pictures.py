@@ -4,14 +4,11 @@
 """
 
 import asyncio
-import os
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from unittest.mock import patch
 
+from tests.exporter.clocks import timezone
 from tests.exporter.top.feeds import HandFed, recorded
 from tests.paths import DOCS
 
@@ -54,7 +51,8 @@ def draw(picture: Picture) -> str:
             await pilot.pause()
             return app.export_screenshot()
 
-    with _utc():
+    # The screen shows times of the machine.
+    with timezone("UTC"):
         return _FONTS.sub("", asyncio.run(run()))
 
 
@@ -62,15 +60,6 @@ def words(svg: str) -> list[str]:
     """All texts of a picture: what has to be the same, whatever textual's way to draw it."""
     found = (text.replace("&#160;", " ").strip() for text in _TEXT.findall(svg))
     return [text for text in found if text]
-
-
-@contextmanager
-def _utc() -> Iterator[None]:
-    """Times as UTC: the screen shows those of the machine."""
-    with patch.dict(os.environ, TZ="UTC"):
-        time.tzset()
-        yield
-    time.tzset()
 
 
 if __name__ == "__main__":
