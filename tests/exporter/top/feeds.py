@@ -1,15 +1,11 @@
 """A feed whose frames the test hands over, and frames of simulated servers to hand over."""
 
 import queue
-import threading
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
-from typing import Any
 
 from tests.exporter.top.watching import one_step, watched
 
@@ -57,12 +53,6 @@ def into(shown: "queue.Queue[Frame]") -> Deliver:
         shown.put(new)
 
     return deliver
-
-
-def sampler(take: Callable[[], Sample], closed: threading.Event, interval: float = 0.0) -> Any:
-    """A sampler of no server, for `LiveFeed`. closed: set when it is closed."""
-    target = SimpleNamespace(name="ONE")
-    return SimpleNamespace(target=target, interval=interval, timeout=60.0, take=take, close=closed.set)
 
 
 @cache

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import pytest
 from tests.exporter.clocks import leaping
-from tests.exporter.top.feeds import into, sampler
+from tests.exporter.top.feeds import into
+from tests.exporter.top.test_shares import sampler
 from tests.exporter.top.watching import AUTH, Watched, watched
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS

@@ -2,11 +2,12 @@
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import floor
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from tests.exporter.top.feeds import sampler
 
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.families import Family
@@ -123,6 +124,12 @@ def test_rates_are_true_whenever_a_table_was_read(seed: int) -> None:
             assert value is None or value == pytest.approx(true)
             known += value is not None
     assert known > 5
+
+
+def sampler(take: Callable[[], Sample], closed: threading.Event, interval: float = 0.0) -> Any:
+    """A sampler of no server, for `LiveFeed`. closed: set when it is closed."""
+    target = SimpleNamespace(name="ONE")
+    return SimpleNamespace(target=target, interval=interval, timeout=60.0, take=take, close=closed.set)
 
 
 def test_a_first_answer_waits_for_rates_although_a_gauge_is_wrong_already() -> None:
