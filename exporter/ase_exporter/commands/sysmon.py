@@ -25,15 +25,16 @@ from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.view import completeness, difference_view, report_json, sysmon_view
 from ase_exporter.views.terminal import print_view
 
-Format = Literal["table", "json"]
 
-
-def parse(files: list[str], form: Format = "table") -> None:
+def parse(files: list[str], form: Literal["table", "json"] = "table") -> None:
     failed = False
     for name in files:
         try:
             for report in reports_of(name):
-                _print_one(report, form)
+                if form == "json":
+                    print(json.dumps(report_json(report), ensure_ascii=False))
+                else:
+                    print_view(sysmon_view(report))
                 failed |= _is_incomplete(name, report)
         except UserError as error:
             print(f"ase-exporter: {error}", file=sys.stderr)
@@ -57,14 +58,13 @@ def run(
     config_file: Path | None = None,
     seconds: float = 60.0,
     output: Path | None = None,
-    form: Format = "table",
 ) -> None:
     require_output(output)
     end_if_stuck()
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]
     report = _run(chosen, auth, round(seconds), output)
-    _print_one(report, form)
+    print_view(sysmon_view(report))
     if _is_incomplete(chosen.name, report):
         raise typer.Exit(2)
 
@@ -87,13 +87,6 @@ def _only(name: str) -> Report:
     if len(found) > 1:
         raise UserError(f"{name}: expected one report, found more")
     return found[0]
-
-
-def _print_one(report: Report, form: Format) -> None:
-    if form == "json":
-        print(json.dumps(report_json(report), ensure_ascii=False))
-    else:
-        print_view(sysmon_view(report))
 
 
 def _is_incomplete(name: str, report: Report) -> bool:
