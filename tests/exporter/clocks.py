@@ -19,16 +19,11 @@ BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"
 @contextmanager
 def timezone(name: str) -> Iterator[None]:
     """The machine's time zone, for the block."""
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = name
-    time.tzset()
     try:
-        yield
+        with patch.dict(os.environ, TZ=name):
+            time.tzset()
+            yield
     finally:
-        if before is None:
-            del os.environ["TZ"]
-        else:
-            os.environ["TZ"] = before
         time.tzset()
 
 

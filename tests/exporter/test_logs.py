@@ -4,29 +4,19 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from tests.exporter.clocks import StandingClock
 
 from ase_exporter.logs import MAX_EQUAL_LINES, MAX_LINES_OF_A_PLACE, REPEAT_SECONDS, RepeatFilter, configure
 
 
-class Lines(logging.Handler):
-    """What was written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.lines: list[str] = []
-        self.addFilter(RepeatFilter(lambda: self.now))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
 @pytest.fixture
-def lines() -> Iterator[Lines]:
-    handler = Lines()
-    log.addHandler(handler)
-    yield handler
-    log.removeHandler(handler)
+def clock(caplog: pytest.LogCaptureFixture) -> Iterator[StandingClock]:
+    """The time of the filter through which caplog gets its lines."""
+    clock = StandingClock()
+    repeats = RepeatFilter(clock.monotonic)
+    caplog.handler.addFilter(repeats)
+    yield clock
+    caplog.handler.removeFilter(repeats)
 
 
 log = logging.getLogger("tests.repeated")
@@ -36,32 +26,36 @@ def say(text: str) -> None:
     log.warning("target %s is down", text)
 
 
-def test_equal_lines_are_written_a_few_times_a_minute_and_then_counted(lines: Lines) -> None:
+def test_equal_lines_are_written_a_few_times_a_minute_and_then_counted(
+    caplog: pytest.LogCaptureFixture, clock: StandingClock
+) -> None:
     for _ in range(1000):
         say("ONE")
-    assert lines.lines == ["target ONE is down"] * MAX_EQUAL_LINES
-    lines.now = REPEAT_SECONDS + 1
+    assert caplog.messages == ["target ONE is down"] * MAX_EQUAL_LINES
+    clock.ahead = REPEAT_SECONDS + 1
     say("ONE")
     say("ONE")
     left_out = 1000 - MAX_EQUAL_LINES
-    assert lines.lines[-2:] == [
+    assert caplog.messages[-2:] == [
         f"target ONE is down ({left_out} lines like this were left out before)",
         "target ONE is down",
     ]
 
 
-def test_lines_that_differ_are_written_up_to_a_number(lines: Lines) -> None:
+@pytest.mark.usefixtures("clock")
+def test_lines_that_differ_are_written_up_to_a_number(caplog: pytest.LogCaptureFixture) -> None:
     for number in range(10 * MAX_LINES_OF_A_PLACE):
         say(str(number))
-    assert len(lines.lines) == MAX_LINES_OF_A_PLACE
-    assert lines.lines[0] == "target 0 is down"
+    assert len(caplog.messages) == MAX_LINES_OF_A_PLACE
+    assert caplog.messages[0] == "target 0 is down"
 
 
-def test_lines_of_other_places_are_not_affected(lines: Lines) -> None:
+@pytest.mark.usefixtures("clock")
+def test_lines_of_other_places_are_not_affected(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(1000):
         say("ONE")
     log.warning("something else")
-    assert lines.lines[-1] == "something else"
+    assert caplog.messages[-1] == "something else"
 
 
 def test_line_breaks_and_escape_sequences_of_a_server_stay_within_their_line(
