@@ -9,7 +9,7 @@ from typing import Any
 from ase_simulator.tds.fields import Fields, u2, u4
 
 HEADER = struct.Struct(">BBHHBB")
-LOGIN, REPLY, ATTENTION, BULK, NORMAL = 2, 4, 6, 7, 15
+LOGIN, REPLY, ATTENTION, NORMAL = 2, 4, 6, 15
 EOM = 1
 
 # What FreeTDS sends.

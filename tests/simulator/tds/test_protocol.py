@@ -8,10 +8,12 @@ from tests.simulator.tds.raw import (
     ATTENTION_ACK,
     COUNT,
     ERROR,
+    LOGIN,
     MORE,
     RawClient,
     Token,
     language,
+    login_record,
 )
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers_that_fail
@@ -219,6 +221,23 @@ def test_garbage_ends_the_connection_and_no_other(server: Running, client: RawCl
         client.send(garbage)
         assert client.closed()
         assert numbers(other.ask("numbers 1")) == [0]
+
+
+RECORD = login_record(USER, PASSWORD)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [RECORD[:100], RECORD[:124] + b"\2" + RECORD[125:], RECORD[:30] + b"\xff" + RECORD[31:]],
+    ids=["cut", "of a big-endian machine", "a name that is too long"],
+)
+def test_a_login_that_cannot_be_read_ends_the_connection_and_no_other(
+    server: Running, client: RawClient, record: bytes
+) -> None:
+    with RawClient(server.port) as other:
+        other.send(record, LOGIN)
+        assert other.closed()
+    assert numbers(client.ask("numbers 1")) == [0]
 
 
 @pytest.mark.parametrize(
