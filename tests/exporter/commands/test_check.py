@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.exporter.commands.command_line import Ended, Run
 from tests.exporter.simulated import Simulated
-from tests.exporter.simulated import run as simulated
 from tests.faults.login_server import login_server
 
 from ase_exporter.catalogue.facts import ServerFacts
@@ -42,16 +40,6 @@ from ase_exporter.ase.timing import TIMING
 TIMING.stuck_after = TIMING.login_stuck_after = 0.5
 cli.main()
 """
-ENABLED = ("enable monitoring", "enable spinlock monitoring", "errorlog pipe active")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Simulated]:
-    with simulated("16.0 SP04", "quiet-oltp") as running:
-        with running.login("sa") as query:
-            for option in ENABLED:
-                query(f"exec sp_configure '{option}', 1")
-        yield running
 
 
 @pytest.fixture

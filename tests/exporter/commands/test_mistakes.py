@@ -14,7 +14,6 @@ import pytest
 from tests.exporter.commands.command_line import Ended, Run
 from tests.exporter.compare.test_prometheus import server as web_server
 from tests.exporter.simulated import Simulated
-from tests.exporter.simulated import run as simulated
 from tests.faults.login_server import ACCEPTED, closing, login_server
 from tests.paths import REPOSITORY
 
@@ -71,15 +70,6 @@ OF_A_TABLE = """mine:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Simulated]:
-    with simulated("16.0 SP04", "quiet-oltp") as running:
-        with running.login("sa") as query:
-            for option, value in {"enable monitoring": 1, "wait event timing": 0}.items():
-                query(f"exec sp_configure '{option}', {value}")
-        yield running
-
-
-@pytest.fixture(scope="module")
 def filled(
     server: Simulated, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, Callable[[str], str]]]:
@@ -90,6 +80,8 @@ def filled(
     for name, text in {"deleting": DELETING, "misspelt": MISSPELT, "table": OF_A_TABLE}.items():
         (directory / name).mkdir()
         (directory / name / "mine.yaml").write_text(text)
+    with server.login("sa") as query:
+        query("exec sp_configure 'wait event timing', 0")
     host, port = server.address
     with (
         login_server(b"SSH-2.0-OpenSSH_9.2\r\nInvalid SSH identification string.\r\n") as ssh,

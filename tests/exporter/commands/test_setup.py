@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,6 @@ import pytest
 from tests.exporter.commands.command_line import Run
 from tests.exporter.config.test_special_files import in_time
 from tests.exporter.simulated import Simulated
-from tests.exporter.simulated import run as simulated
 from tests.programs import START
 
 from ase_exporter import config
@@ -35,18 +33,12 @@ from ase_exporter.errors import UserError
 PASSWORD = "a new pass'word"
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Simulated]:
-    with simulated("16.0 SP04", "quiet-oltp") as started:
-        yield started
-
-
 @pytest.fixture
-def server(running: Simulated) -> Simulated:
+def server(server: Simulated) -> Simulated:
     """A server that lacks one option."""
-    with running.login("sa") as query:
+    with server.login("sa") as query:
         query("exec sp_configure 'enable spinlock monitoring', 0")
-    return running
+    return server
 
 
 @pytest.fixture
@@ -127,7 +119,7 @@ class Terminal:
 
 
 def test_from_nothing_to_top_without_a_terminal(
-    run: Run, environment: dict[str, str], running: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, environment: dict[str, str], server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(top, "ONCE_INTERVAL", 3.0)
     monkeypatch.setattr(setup, "rule_texts", cache(rule_texts))
@@ -143,7 +135,7 @@ def test_from_nothing_to_top_without_a_terminal(
     # That takes longer than a refused password waits.
     monkeypatch.setattr(TIMING, "login_pause", 0.0)
     # The administrator creates the login, whose SQL is in the answer, and does not yet do what monitoring needs.
-    with running.login("sa") as query:
+    with server.login("sa") as query:
         script = refused.stdout.partition("use master\n")[2].partition("Then run setup again")[0]
         for batch in script.replace("CHANGE_ME", PASSWORD.replace("'", "''")).split("\ngo\n")[:-1]:
             query(batch)
@@ -157,7 +149,7 @@ def test_from_nothing_to_top_without_a_terminal(
     assert list((out / "rules").iterdir()) and list((out / "dashboards").iterdir())
 
     before = files(out)
-    with running.login("sa") as query:
+    with server.login("sa") as query:
         query("exec sp_configure 'enable spinlock monitoring', 1")
     monkeypatch.setattr(top, "top", lambda **_: None)
     again = run(*words.split(), **environment)
@@ -219,14 +211,14 @@ def test_lines_for_another_server_are_printed(set_up: Run, tmp_path: Path) -> No
 
 
 def test_several_servers_are_set_up_together_or_not_at_all(
-    set_up: Run, tmp_path: Path, running: Simulated, closed_port: int, monkeypatch: pytest.MonkeyPatch
+    set_up: Run, tmp_path: Path, server: Simulated, closed_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusing(*_: object) -> None:
         raise DatabaseError("login_failed", "Login failed.", 4002)
 
     out = tmp_path / "out"
     with (tmp_path / "interfaces").open("a") as interfaces:
-        interfaces.write(f"PROD2\n\tquery tcp ether localhost {running.address[1]}\n")
+        interfaces.write(f"PROD2\n\tquery tcp ether localhost {server.address[1]}\n")
         interfaces.write(f"GONE\n\tquery tcp ether localhost {closed_port}\n")
     words = ("-S", "PROD1", "-S", "PROD2")
     assert set_up(*words, "-S", "GONE").returncode == 2

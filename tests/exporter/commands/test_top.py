@@ -5,22 +5,15 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.exporter.commands.command_line import Run
 from tests.exporter.running_exporter import configuration
-from tests.exporter.simulated import Simulated, run
+from tests.exporter.simulated import Simulated
 from tests.ports import free_block
 
 ESCAPE = "\x1b"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Simulated]:
-    with run("16.0 SP04", "quiet-oltp") as started:
-        yield started
 
 
 @pytest.fixture
