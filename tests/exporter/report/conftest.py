@@ -6,6 +6,7 @@ is recorded of the others.
 
 import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from tests.e2e.simulated_time import escaped
 from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.report.past import all_samples, evaluations, firing_times, scraped
 from tests.exporter.report.week import CACHE, MORNING, SERVER, Story, Truth, play
+
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.report.period import Range
+from ase_exporter.report.server_report import ServerReport, read_report
 
 # Markup, Markdown, a formula, quotes, and what regular expressions and PromQL's strings take for something else.
 HOSTILE = """<script>alert('1')</script> **b** [x](http://x.invalid/) $a_1$ `c` | "q" \\d (.*"""
@@ -42,6 +47,12 @@ class Past:
     def range(self) -> list[str]:
         """The options for the whole story."""
         return ["--since", str(self.story.start), "--until", str(self.story.end)]
+
+    def report(self, name: str = SERVER, *, before: float = 0.0) -> ServerReport:
+        """The report on the whole story of a server, and on so many seconds before it."""
+        period = Range(str(self.story.start - before), str(self.story.end))
+        with Prometheus(self.url) as server:
+            return read_report(server, name, period, time.time())
 
 
 @contextmanager

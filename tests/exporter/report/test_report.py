@@ -4,7 +4,6 @@ All of it is in one file, as tests of a file share a worker, and the morning tak
 """
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -18,11 +17,9 @@ from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, IN
 from tests.exporter.views.test_view import text_of
 
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.report.history import NO_SCRAPE, gap_resolution
-from ase_exporter.report.period import Range
-from ase_exporter.report.server_report import ServerReport, read_report
+from ase_exporter.report.server_report import ServerReport
 from ase_exporter.report.view import report_view
 from ase_exporter.views.figures import duration, minute, shown
 from ase_exporter.views.page import page as html
@@ -32,16 +29,10 @@ FEBRUARY = ["--since", "2026-02-01T00:00Z", "--until", "2026-02-08T00:00Z"]
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
-def read(past: Past, start: float, end: float, name: str = SERVER) -> ServerReport:
-    """The report on part of the morning."""
-    with Prometheus(past.url) as server:
-        return read_report(server, name, Range(str(start), str(end)), time.time())
-
-
 @pytest.fixture(scope="module")
 def report(morning: Past) -> ServerReport:
     """The report on the whole morning."""
-    return read(morning, morning.story.start, morning.story.end)
+    return morning.report()
 
 
 def test_hours_gaps_and_alerts_are_those_of_the_story(report: ServerReport, morning: Past) -> None:
@@ -53,8 +44,7 @@ def test_hours_gaps_and_alerts_are_those_of_the_story(report: ServerReport, morn
 
 
 def test_a_server_that_is_new_has_a_gap_before_it(morning: Past) -> None:
-    before = 6 * 24 * HOUR
-    found = read(morning, morning.story.start - before, morning.story.end)
+    found = morning.report(before=6 * 24 * HOUR)
     assert gap_resolution(found.period, found.scrape) == 600
     assert found.scrape == pytest.approx(INTERVAL, rel=0.1)
     first, second = found.gaps
@@ -184,7 +174,7 @@ def test_the_page_shows_the_figures_of_the_report(report: ServerReport) -> None:
 
 
 def test_hostile_names_stay_text(morning: Past, seen: Opened) -> None:
-    show(seen, page_of(read(morning, morning.story.start, morning.story.end, HOSTILE)))
+    show(seen, page_of(morning.report(HOSTILE)))
     text = " ".join(seen.page.locator("body").inner_text().split())
     legends = seen.page.locator("figure .legend span").all_text_contents()
     assert HOSTILE in text and HOSTILE_CACHE in text
@@ -192,7 +182,7 @@ def test_hostile_names_stay_text(morning: Past, seen: Opened) -> None:
 
 
 def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Past) -> None:
-    found = read(morning, morning.story.start, morning.story.end, BARE)
+    found = morning.report(BARE)
     text = text_of(page_of(found))
     for said in (
         "NOT KNOWN: nothing was found.",

@@ -1,16 +1,13 @@
 """The report on a whole simulated week: every hour, change, gap and alert of it, and what the page costs."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
 from tests.exporter.report.checks import check_alerts, check_changes, check_gaps, check_hours
 from tests.exporter.report.conftest import Past, told
-from tests.exporter.report.week import SERVER, WEEK
+from tests.exporter.report.week import WEEK
 
-from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.report.period import Range
-from ase_exporter.report.server_report import ServerReport, read_report
+from ase_exporter.report.server_report import ServerReport
 from ase_exporter.report.view import report_view
 from ase_exporter.views.page import page as html
 
@@ -28,8 +25,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
 
 @pytest.fixture(scope="module")
 def report(week: Past) -> ServerReport:
-    with Prometheus(week.url) as server:
-        return read_report(server, SERVER, Range(str(WEEK.start), str(WEEK.end)), time.time())
+    return week.report()
 
 
 def test_hours_changes_gaps_and_alerts_are_those_of_the_story(report: ServerReport, week: Past) -> None:
