@@ -1,5 +1,6 @@
 """sp_sysmon of the simulator: counting, clearing, errors."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def test_each_version_prints_a_whole_report_in_its_own_layout_and_clears_by_defa
 
 def test_one_section_is_printed_alone_and_noclear_says_since_when_counters_count(server: Server) -> None:
     before = server.monitors()
-    report = server.report("sp_sysmon '00:00:10', locks, @option = 'noclear'")
+    report = server.report("sp_sysmon '01:02:03', locks, @option = 'noclear'")
+    assert report.header.interval == timedelta(hours=1, minutes=2, seconds=3)
     assert [section.name for section in report.sections] == ["Lock Management"]
     assert report.ended and not report.unread and not report.contradictions
     assert not cleared_counters(report) and report.header.cleared is not None
