@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ EVENTS = {
     259: "waiting for internal system event",
     9999: "waiting for something that no catalogue knows",
 }
-SERIES = Path(__file__).with_name("states.yaml")
+SERIES: list[dict[str, Any]] = load_yaml(Path(__file__).with_name("states.yaml").read_text(encoding="utf-8"))
 
 
 @dataclass
@@ -265,7 +264,7 @@ def _devices(state: State, chance: random.Random) -> None:
 
 def _rest(state: State, chance: random.Random) -> None:
     """The series of states.yaml."""
-    for row in _series():
+    for row in SERIES:
         each, others = row.get("each", {}), row.get("others", [])
         for values in product(*each.values()):
             labels = row.get("labels", {}) | dict(zip(each, values, strict=True))
@@ -273,12 +272,6 @@ def _rest(state: State, chance: random.Random) -> None:
             state.set(row["metric"], float(value), **labels)
     if chance.random() < 0.1:
         state.set("ase_error_log_messages_total", chance.choice([0.001, 0.5]), error="1105", severity="17")
-
-
-@cache
-def _series() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = load_yaml(SERIES.read_text(encoding="utf-8"))
-    return found
 
 
 def _choose(chance: random.Random, usual: str, other: str) -> str:
