@@ -68,7 +68,9 @@ async def run_demo(duration: float | None, port_base: int, directory: Path) -> N
         async with simulation(server, stack.logins, HOST, ports.simulator):
             print("starting exporter, Prometheus, Alertmanager", flush=True)
             await stack.start(stop)
-            # Not before: without a scrape there are no figures of the first run.
+            # Not before: without scrapes there are no figures of the first run.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_first_scrape(stack, processes, stop), START_SECONDS)
             server.world.clock.change_speed(pace.speed)
             for name, address in stack.addresses().items():
                 print(f"  {name:<15}{address}")
@@ -97,6 +99,17 @@ def _stop_by_signal_or_after(duration: float | None) -> asyncio.Event:
     if duration is not None:
         loop.call_later(duration, stop.set)
     return stop
+
+
+async def _first_scrape(stack: Stack, processes: Processes, stop: asyncio.Event) -> None:
+    """Wait until Prometheus has one, which takes longer than those that follow."""
+    with Prometheus(stack.url("prometheus")) as prometheus:
+        while not stop.is_set():
+            with suppress(UserError):
+                if await asyncio.to_thread(prometheus.query, "ase_up == 1"):
+                    return
+            processes.check()
+            await asyncio.sleep(0.1)
 
 
 async def _watch(server: SimulatedServer, stack: Stack, processes: Processes, stop: asyncio.Event) -> None:
