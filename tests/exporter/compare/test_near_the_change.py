@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from tests.exporter.compare.conftest import Detected, Recorded, Work, prometheus_with
+from tests.exporter.compare.test_comparison import row
 
-from ase_exporter.compare.comparison import Comparison, ComparisonRow
+from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, answer
 
@@ -72,11 +73,6 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
         )
 
 
-def row_of(comparison: Comparison, key: str) -> ComparisonRow:
-    (row,) = [row for row in comparison.rows if row.key == key]
-    return row
-
-
 @pytest.mark.parametrize(
     ("server", "change", "length", "figures"),
     [
@@ -93,14 +89,14 @@ def test_contention_is_that_before_and_after(
     around: Around, server: str, change: str, length: float, figures: tuple[float, float]
 ) -> None:
     result = around(server, change, length)
-    assert row_of(result, "cache_contention").values == pytest.approx(figures, rel=0.01)
+    assert row(result, "cache_contention", "log cache").values == pytest.approx(figures, rel=0.01)
     neighbour = {"TSX": "SNAP", "SNAP": "TSX"}.get(change, "")
     assert any(neighbour in cut for span in result.spans for cut in span.cuts) or not neighbour
 
 
 def test_the_difference_is_that_of_the_two_figures_and_inside_its_interval(around: Around) -> None:
-    row = row_of(around("peaks", "TSX"), "cache_contention")
-    (before, after), (difference,) = row.values, row.steps
+    found = row(around("peaks", "TSX"), "cache_contention", "log cache")
+    (before, after), (difference,) = found.values, found.steps
     assert difference is not None and before is not None and after is not None
     assert difference.difference == pytest.approx(after - before)
     assert difference.low <= difference.difference <= difference.high
@@ -119,5 +115,5 @@ def test_windows_stop_at_restarts_and_at_time_without_the_server(
     around: Around, server: str, length: float, cut: str
 ) -> None:
     result = around(server, "TSX", length)
-    assert row_of(result, "transactions").values == pytest.approx((1000, 1500), rel=0.01)
+    assert row(result, "transactions").values == pytest.approx((1000, 1500), rel=0.01)
     assert any(cut in each for each in result.spans[0].cuts)
