@@ -1,6 +1,7 @@
 """What top says of the simulator's scenarios: the verdict, and the spinlock that the scenario is about."""
 
 import pytest
+from tests.exporter.clocks import StandingClock
 from tests.exporter.top.watching import watched
 
 from ase_exporter.config import Module
@@ -44,8 +45,13 @@ def test_a_cluster_is_one_server_whose_parts_are_summed() -> None:
     assert shown.figures.cpu_busy and shown.figures.cpu_busy <= 1.0
 
 
-def test_the_budget_bounds_what_a_short_interval_costs() -> None:
+def test_the_budget_bounds_what_a_short_interval_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def passing(clock: StandingClock) -> float:
+        """Time that passes whenever somebody looks."""
+        clock.ahead += 0.0001
+        return clock.ahead
+
+    monkeypatch.setattr(StandingClock, "monotonic", passing)
     with watched("quiet-oltp", interval=1.0, budget=0.000001) as watching:
-        watching.time.looked = 0.0001
         shown = list(watching.frames(12, 1.0))[-1]
     assert shown.sample.budget == 0.000001 and shown.sample.stretched

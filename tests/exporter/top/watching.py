@@ -66,16 +66,6 @@ def standing(scenario: str, **options: Any) -> Iterator[tuple[SimulatedServer, R
         yield server, run
 
 
-class Moved(StandingClock):
-    """looked: seconds that pass whenever the clock is read."""
-
-    looked = 0.0
-
-    def monotonic(self) -> float:
-        self.ahead += self.looked
-        return super().monotonic()
-
-
 @dataclass
 class Watched:
     """A simulated server and its sampler. server: use it by `run.ask` alone."""
@@ -83,7 +73,7 @@ class Watched:
     server: SimulatedServer
     run: Running
     sampler: TargetSampler
-    time: Moved
+    time: StandingClock
 
     def frame(self, after: float = 0.0) -> Frame:
         """The next frame, that many simulated seconds later."""
@@ -128,7 +118,7 @@ def watched(
         standing(scenario, version=version, start=start, seed=seed) as (server, run),
     ):
         began = server.now().replace(tzinfo=UTC).timestamp()
-        time = Moved()
+        time = StandingClock()
         clock = Clock(time.monotonic, lambda: began + time.ahead)
         target = Target(name=server.name, host=HOST, port=run.port)
         config = Config(
