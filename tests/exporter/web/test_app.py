@@ -1,6 +1,7 @@
 """The HTTP application with targets that refuse connections."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,18 +19,11 @@ from ase_exporter.web.write_access import WriteAccess
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory, closed_port: int) -> Path:
     path = tmp_path_factory.mktemp("config") / "exporter.yml"
-    path.write_text(
-        f"""\
-auth:
-  default: {{user: probe, password: {UNUSED}}}
-targets:
-  - {{name: ONE, host: 127.0.0.1, port: {closed_port}, labels: {{team: billing}}}}
-  - {{name: "TWO", host: 127.0.0.1, port: {closed_port}}}
-scrape: {{timeout: 60s}}
-host: {{}}
-""",
-        encoding="utf-8",
-    )
+    address = {"host": "127.0.0.1", "port": closed_port}
+    targets = [{"name": "ONE", "labels": {"team": "billing"}} | address, {"name": "TWO"} | address]
+    auth = {"default": {"user": "probe", "password": UNUSED}}
+    settings = {"auth": auth, "targets": targets, "scrape": {"timeout": "60s"}, "host": {}}
+    path.write_text(json.dumps(settings), encoding="utf-8")
     return path
 
 
