@@ -50,6 +50,10 @@ class Last(bytes):
     """An answer after which the server ends the connection."""
 
 
+class Endless(bytes):
+    """An answer that the server repeats until the connection ends."""
+
+
 def closing(_: bytes) -> bytes:
     """Ends the connection at the first statement."""
     return b""
@@ -110,6 +114,8 @@ class LoginServer:
                 connection.sendall(self.reply)
                 while (talk := self.talk) and (heard := connection.recv(4096)) and (said := talk(heard)):
                     connection.sendall(said)
+                    while isinstance(said, Endless):
+                        connection.sendall(said)
                     if isinstance(said, Last):
                         break
         self._note(login=False)

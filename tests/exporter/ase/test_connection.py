@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyodbc
 import pytest
-from tests.faults.login_server import ACCEPTED, Last, login_server, message, session
+from tests.faults.login_server import ACCEPTED, Endless, Last, login_server, message, session
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers
 
@@ -266,7 +266,7 @@ def flooded(begin: bytes, *, ends: bool = False) -> list[DatabaseError]:
 
     def talk(statement: bytes) -> bytes:
         answer = (reply(begin) if begin else b"") + FLOOD
-        return session(statement) if b"flood" not in statement else Last(answer) if ends else answer
+        return session(statement) if b"flood" not in statement else (Last if ends else Endless)(answer)
 
     caught: list[DatabaseError] = []
     with login_server(ACCEPTED, talk) as server:
