@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 # Seconds without a heartbeat in which the child could run, after which it is killed: it is stopped, or its event loop
 # hangs. For the first one it has longer.
-HUNG_AFTER, START_TIMEOUT = 5.0, 30.0
+HUNG_AFTER, START_TIMEOUT = 10.0, 60.0
 # Seconds between two looks at the heartbeat.
 TICK = 1.0
 # Seconds for the child to end after SIGTERM.
