@@ -166,16 +166,17 @@ def history() -> list[str]:
 
 
 def recorded() -> list[str]:
-    """What the shipped rules would have recorded of the last hour of that server."""
+    """What the shipped rules would have recorded of the last hour of that server, and the exporter have found."""
     now = int(time.time())
+    server, found = 'instance="ASE1"', 'finding="spins",word="SPINS"'
     figures = {
-        "ase:cpu_busy:ratio_rate1m": 0.86,
-        "ase:cpu_spinning:ratio_rate1m": 0.2,
-        "ase:cpu_units:rate1m": 12.0,
-        "ase:transactions:rate1m": 1200.0,
+        f"ase:cpu_busy:ratio_rate1m{{{server}}}": 0.86,
+        f"ase:cpu_spinning:ratio_rate1m{{{server}}}": 0.2,
+        f"ase:cpu_units:rate1m{{{server}}}": 12.0,
+        f"ase:transactions:rate1m{{{server}}}": 1200.0,
+        f"ase_diagnosis_rank{{{server},{found}}}": 1.0,
+        f'ase_diagnosis_first_info{{{server},{found},kind="",subject=""}}': 1.0,
     }
     return [
-        f'{metric}{{instance="ASE1"}} {value} {at}'
-        for metric, value in figures.items()
-        for at in range(now - 3600, now, 60)
+        f"{metric} {value} {at}" for metric, value in figures.items() for at in range(now - 3600, now, 60)
     ]
