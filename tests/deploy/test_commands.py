@@ -88,7 +88,8 @@ def test_prometheus_finds_the_servers_of_the_page_that_installs(reader: World) -
     found: dict[str, Sample] = {}
 
     def all_are_up() -> bool:
-        ups = prometheus.query('ase_up{job="ase"} == 1')
+        # ASE1 has only a past, which Prometheus shows for five minutes more.
+        ups = prometheus.query('ase_up{job="ase",instance!="ASE1"} == 1')
         found.update({sample.labels["instance"]: sample for sample in ups})
         return found.keys() == {"PROD", "PROD1", "PROD2"}
 

@@ -1,7 +1,6 @@
 """What must be true of the report on a story, compared with the counters inside the simulated server."""
 
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -29,9 +28,8 @@ def check_hours(report: ServerReport, past: Past) -> int:
         ):
             assert seen == pytest.approx(of(number), abs=base + _edge(of, number)), (number, of.__name__)
         if hour.hottest:
-            contention = partial(past.truth.contention, spinlock=hour.hottest)
-            precision = TOLERANCE + _edge(contention, number)
-            assert hour.contention == pytest.approx(contention(number), abs=precision), number
+            contention = past.truth.contention(number, hour.hottest)
+            assert hour.contention == pytest.approx(contention, abs=TOLERANCE), number
         checked += 1
     return checked
 

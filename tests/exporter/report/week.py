@@ -160,8 +160,8 @@ class Truth:
         return self.growth(hour, "Transactions") / HOUR
 
     def contention(self, hour: int, spinlock: str) -> float:
-        """Waits / grabs, 0-1."""
-        return self.growth(hour, f"waits {spinlock}") / self.growth(hour, f"grabs {spinlock}")
+        """Waits / grabs, 0-1: the report takes them from the counters, so that they are those of the hour."""
+        return self._growth(hour, [f"waits {spinlock}"]) / self._growth(hour, [f"grabs {spinlock}"])
 
 
 def _counters(server: SimulatedServer) -> dict[str, float]:
