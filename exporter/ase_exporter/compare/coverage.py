@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ase_exporter.compare.prometheus import Prometheus, Series
+from ase_exporter.compare.prometheus import KNOWN_FOR, Prometheus, Series, range_text
 from ase_exporter.compare.statistics import Samples
 from ase_exporter.compare.windows import Span, cut
 from ase_exporter.errors import NoDataError, UserError, expected_names
@@ -119,8 +119,10 @@ def require_one_server(prometheus: Prometheus, selector: str, span: Span) -> Non
     server, host = f"ase_up{{{selector}}}[{seconds}s]", f"dbhost_memory_bytes{{{selector}}}[{seconds}s]"
     found = prometheus.query(f"last_over_time({server}) or on (instance) last_over_time({host})", span.end)
     if not found:
-        others = f"group by (instance) (last_over_time(ase_up[{seconds}s]))"
-        known = sorted(each.labels.get("instance", "") for each in prometheus.query(others, span.end))
+        # One that is there, but not in the window, is no mistake in the name.
+        others = f"group by (instance) (last_over_time(ase_up[{range_text(KNOWN_FOR)}]))"
+        seen = [*prometheus.query(others, span.end), *prometheus.query(others)]
+        known = sorted({each.labels.get("instance", "") for each in seen})
         name = selector.removeprefix('instance="').partition('"')[0]
         missing = f"window {span.name}: Prometheus has no data of {{{selector}}} in it"
         if known and selector not in {f"instance={promql(each)}" for each in known}:

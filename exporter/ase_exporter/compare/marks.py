@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from ase_exporter.changes.annotate import ExporterClient
@@ -47,16 +48,26 @@ def with_restarts(
     """Changes and restarts of a server between two Unix times.
 
     marks: the changes, if they are known. Restarts that are not among them come from ase_start_timestamp_seconds.
+    A restart was not there yet at the last scrape before it: what was compared with it must not be the outage.
     """
     found = marks_between(prometheus, selector, start, end, now) if marks is None else list(marks)
     query = f"ase_start_timestamp_seconds{{{selector}}}"
-    series = prometheus.over(query, start, min(now, end + VISIBLE_AFTER), RESOLUTION)
+    end_seen = min(now, end + VISIBLE_AFTER)
+    series = prometheus.over(query, start, end_seen, RESOLUTION)
+    scraped = prometheus.over(f"timestamp({query})", start, end_seen, RESOLUTION)
+    scrapes = sorted({float(at) for each in scraped for at in each.values})
     known = [mark.at for mark in found if mark.kind == "restart"]
     for at in sorted({float(at) for each in series for at in each.values if start <= at <= end}):
         if all(abs(at - other) > SAME_RESTART for other in known):
             found.append(Change("", "", "restart", "server", "", "", at))
             known.append(at)
-    return sorted(found, key=lambda mark: mark.at)
+    return sorted((_since_last_scrape(mark, scrapes) for mark in found), key=lambda mark: mark.at)
+
+
+def _since_last_scrape(mark: Change, scrapes: Sequence[float]) -> Change:
+    if mark.kind != "restart":
+        return mark
+    return replace(mark, not_before=max((at for at in scrapes if at < mark.at), default=None))
 
 
 def _metrics(selector: str) -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_POINTS = 11_000
 # Of one answer: far more than a week of a fleet takes.
 MAX_BYTES = 256 * 2**20
+# Seconds. How long ago a server was seen, or a change made, that can be named.
+KNOWN_FOR = 30 * 86400.0
 # Characters of an error that are shown.
 MAX_REASON = 1000
 # Unix seconds, at the end of the year 9999.

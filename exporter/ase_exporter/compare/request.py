@@ -9,12 +9,10 @@ from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, compare_windows
 from ase_exporter.compare.marks import marks_between, marks_from_exporter, with_restarts
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.prometheus import Prometheus, range_text
+from ase_exporter.compare.prometheus import KNOWN_FOR, Prometheus, range_text
 from ase_exporter.compare.windows import Span, around, between, parse_span
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.encoders import promql
-
-MARKS_MAX_AGE = 30 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ def answer(server: Prometheus, request: Request) -> Comparison:
     spans = [parse_span(name, text, now) for name, text in given.items() if text is not None]
     known = marks_from_exporter(request.exporter, request.target) if request.exporter else None
     selector = server_selector(instance_named(server, request.target), request.selector)
-    marks = marks_between(server, selector, now - MARKS_MAX_AGE, now, now) if known is None else known
+    marks = marks_between(server, selector, now - KNOWN_FOR, now, now) if known is None else known
     if request.change is not None:
         mark = _find(marks, request.change)
         marks, spans = windows_around(
@@ -88,7 +86,7 @@ def server_selector(target: str, more: str = "") -> str:
 
 def instance_named(prometheus: Prometheus, name: str) -> str:
     """The `instance` of a server: that of the name or, where none has it, of the server that calls itself so."""
-    age = f"[{range_text(MARKS_MAX_AGE)}]"
+    age = f"[{range_text(KNOWN_FOR)}]"
     named = f'last_over_time({{__name__=~"ase_up|dbhost_memory_bytes", instance={promql(name)}}}{age})'
     called = f"last_over_time(ase_info{{server_name={promql(name)}}}{age})"
     found = {

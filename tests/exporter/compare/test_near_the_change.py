@@ -11,6 +11,7 @@ from tests.exporter.compare.test_comparison import row
 from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, answer
+from ase_exporter.errors import NoDataError
 
 LENGTH, SETTLE = 240.0, 15.0
 MEASURES = ["cache_contention", "transactions"]
@@ -59,18 +60,32 @@ def lives(now: float) -> Iterator[Recorded]:
         booted=[now - 900],
         gaps=[(now - 960, now - 880)],
     )
+    # Down for longer than the windows are long.
+    yield life(
+        "down",
+        [Work(now - 2400, 0.1, 1000), Work(now - 900, 0.1, 0), Work(now - 600, 0.2, 1500)],
+        Detected(now - 600, now - 600, "server", kind="restart"),
+        booted=[now - 600],
+        gaps=[(now - 900, now - 590)],
+    )
     yield life("young", [Work(now - 800, 0.1, 1000), Work(now - 600, 0.2, 1500)], tsx)
 
 
 @pytest.fixture(scope="module")
-def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
-    """The comparison around a change of a server. The servers' lives end on a whole minute, a little while ago."""
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """The servers' lives, which end on a whole minute, a little while ago."""
     now = time.time() // 60 * 60 - 300
     samples = (line for life in lives(now) for line in life.lines())
-    with prometheus_with(samples, tmp_path_factory.mktemp("lives")) as url:
-        yield lambda server, text, length=LENGTH: answer(
-            Prometheus(url), Request(server, change=text, length=length, settle=SETTLE, measures=MEASURES)
-        )
+    with prometheus_with(samples, tmp_path_factory.mktemp("lives")) as url, Prometheus(url) as prometheus:
+        yield prometheus
+
+
+@pytest.fixture
+def around(recorded: Prometheus) -> Around:
+    """The comparison around a change of a server."""
+    return lambda server, text, length=LENGTH: answer(
+        recorded, Request(server, change=text, length=length, settle=SETTLE, measures=MEASURES)
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,10 +117,22 @@ def test_the_difference_is_that_of_the_two_figures_and_inside_its_interval(aroun
     assert difference.low <= difference.difference <= difference.high
 
 
+def test_before_a_restart_is_before_the_outage(around: Around) -> None:
+    result = around("down", "server 0 -> 1")
+    assert row(result, "transactions").values == pytest.approx((1000, 1500), rel=0.01)
+    assert [span.cuts for span in result.spans] == [(), ()]
+
+
 def test_an_annotation_and_cleared_counters_end_no_window(around: Around) -> None:
     result = around("annotated", "TSX")
     assert [span.cuts for span in result.spans] == [(), ()]
     assert any("Started the batch" in warning for warning in result.warnings)
+
+
+def test_a_server_without_data_in_a_window_is_no_wrong_name(recorded: Prometheus) -> None:
+    windows = Request("young", before="now-30m..now-25m", after="now-10m..now-6m", measures=MEASURES)
+    with pytest.raises(NoDataError, match=r"no data of \{instance=\"young\"\} in it; it has to scrape"):
+        answer(recorded, windows)
 
 
 @pytest.mark.parametrize(
