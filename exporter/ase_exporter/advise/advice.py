@@ -23,7 +23,7 @@ from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN, Diagnosis, Finding
 from ase_exporter.untrusted.encoders import is_writable, sql_literal
-from ase_exporter.views.figures import size
+from ase_exporter.views.figures import counted, shown, size
 
 Severity = Literal["severe", "hot", "busy", "quiet"]
 
@@ -225,7 +225,7 @@ def _why_not(step: AdviceStep, evidence: Evidence) -> str:
     if not step.downtime:
         return ""
     if step.engines:
-        eased = f"about {step.engines:.2f} of {evidence.engines} engines spin on it"
+        eased = f"about {shown(step.engines)} of {counted(evidence.engines, 'engine')} spin on it"
         little = step.engines < max(MIN_ENGINES, MIN_SHARE * evidence.engines)
     else:
         eased, little = step.ceiling, step.share is not None and step.share < MIN_SHARE
@@ -258,14 +258,14 @@ def _lower_ratio(
     if not now or not rows:
         return f"{ratio.option}: unknown", None
     have = math.ceil(rows / now)
-    current = f"{ratio.option} = {now}: ceil({rows:,} / {now}) = {have:,} spinlocks"
+    current = f"{ratio.option} = {now}: ceil({rows:,} / {now}) = {counted(have, 'spinlock')}"
     lower = [value for value in ratio.ladder if value < now]
     if not lower:
         return current, None
     after = {value: spinlock.contention * have / math.ceil(rows / value) for value in lower}
     wanted = next((value for value in lower if after[value] <= remedy.target), lower[-1])
     get = math.ceil(rows / wanted)
-    why = f"ceil({rows:,} / {wanted}) = {get:,} spinlocks instead of {have:,}"
+    why = f"ceil({rows:,} / {wanted}) = {counted(get, 'spinlock')} instead of {have:,}"
     statement = f"exec sp_configure '{ratio.option}', {wanted}"
     memory = (get - have) * _SPINLOCK_BYTES
     return current, AdviceStep((statement,), why, restart=remedy.static, memory=memory)
@@ -276,7 +276,7 @@ def _reduce_cache_contention(
 ) -> tuple[str, AdviceStep | None]:
     """More partitions until the target is reached, then separate caches for the objects that relink most."""
     strategy = "relaxed" if cache.relaxed else "strict"
-    current = f"{cache.partitions} partitions, {strategy} LRU, {size(cache.size_bytes)}"
+    current = f"{counted(cache.partitions, 'partition')}, {strategy} LRU, {size(cache.size_bytes)}"
     pool_bytes = limits.pool_pages * evidence.page_size
     most = min(
         limits.max_partitions,

@@ -202,7 +202,7 @@ class AdviceStep:
         if self.share is not None:
             most = f"at most {shown(self.share, 'ratio')} of session time"
         elif self.engines:
-            most = f"at most {self.engines:.1f} engines, which spin"
+            most = f"at most {shown(self.engines)} engines, which spin"
         else:
             most = "no share of session time is known for it"
         return f"{most}, if {self.assumes}" if self.assumes else most

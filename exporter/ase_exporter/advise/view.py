@@ -4,21 +4,21 @@ from collections.abc import Iterable, Iterator
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
-from ase_exporter.views.figures import short, shown
+from ase_exporter.views.figures import counted, short, shown
 from ase_exporter.views.view import Code, Items, Line, Part, Section, Style, Table, View, columns
 
 MAX_SHOWN = 15
 _STYLES: dict[str, Style] = {"severe": "worse", "hot": "worse", "quiet": "soft"}
-_FIGURES = ("Contention", "Grabs/s", "Spins/s", "Spinning")
+_FIGURES = ("Contention", "Grabs/s", "Spins/s", "Engines")
 
 
 def advice_view(advice: Advice) -> View:
     """What eases what is wrong, the worst first, then all spinlocks, and rules for everybody."""
     evidence = advice.evidence
     figures = {
-        f"{evidence.engines} engines": evidence.engines,
+        counted(evidence.engines, "engine"): evidence.engines,
         f"{shown(evidence.transactions)} transactions/s": evidence.transactions is not None,
-        f"about {advice.spinning:.1f} engines spin": evidence.spinlocks,
+        f"about {short(advice.spinning)} engines spin": evidence.spinlocks,
     }
     known = [text for text, is_known in figures.items() if is_known]
     title = f"{', '.join([f'ASE {evidence.version}', *known])} (over {evidence.seconds:.0f} s)"
@@ -105,6 +105,6 @@ def _row(finding: SpinlockFinding) -> tuple[str, ...]:
         shown(spinlock.contention, "ratio"),
         short(spinlock.grabs),
         short(spinlock.spins),
-        f"{finding.engines:.2f}",
+        short(finding.engines),
         finding.severity,
     )

@@ -55,9 +55,9 @@ def _of_exporter(
     exporter = ExporterClient(url, user, password_file, ca_file)
     name = target_named(exporter, target or os.environ.get("DSQUERY"))
     found = ask_exporter(exporter, "/advice", {"target": name, "format": "text"})
-    if not isinstance(found, dict) or not isinstance(text := found.get("text"), str):
+    if not isinstance(found, dict) or not isinstance(lines := found.get("lines"), list):
         raise UserError("--url: not an answer of ase-exporter to /advice")
-    if not text:
+    if not lines:
         raise NoDataError(f"-S {name}: the exporter has not scraped it yet, or it does not answer")
-    PlainConsole().print(*(TextLine(line, whole=True) for line in text.splitlines()), sep="\n")
+    PlainConsole().print(*(TextLine(str(line), whole=True) for line in lines), sep="\n")
     return bool(found.get("is_known"))

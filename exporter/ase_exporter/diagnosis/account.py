@@ -42,6 +42,11 @@ class Account:
         """Whether all that takes time is known, so that shares are; what spins is part of what was busy."""
         return self.unknown.keys() <= {"spinning"}
 
+    @property
+    def shares(self) -> dict[str, float | None]:
+        """The share of each part of all time, not of what is known of it; None where not all is known."""
+        return {name: self.share(name) if self.whole else None for name in catalogue().account}
+
     def caused(self, part: str) -> float | None:
         """The share that a part causes: of the run queue, work and spinning each theirs of the CPU.
 

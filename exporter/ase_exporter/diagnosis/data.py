@@ -22,7 +22,7 @@ def diagnosis_data(found: Diagnosis) -> dict[str, Any]:
             {
                 "part": part.title,
                 "sessions": account.parts.get(name),
-                "share": account.share(name),
+                "share": account.shares[name],
                 "session_seconds_per_transaction": account.per_transaction(name),
             }
             for name, part in catalogue().account.items()

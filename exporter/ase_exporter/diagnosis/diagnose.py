@@ -321,7 +321,9 @@ class _Judge:
         rank = self._rank(definition, None if doubts else share, usual) - ORDER * order
         inputs = catalogue().inputs_of(definition)
         says = {each.name: each.text for each in self.measures.values()}
-        says[SHARE] = "an unknown share" if share is None else shown(share, "ratio")
+        of_part = self.account.share(definition.part) if definition.part else None
+        for key, value in ((SHARE, of_part), ("explained", share)):
+            says[key] = "an unknown share" if value is None else shown(value, "ratio")
         says[PART_GROWN] = shown(self.part_grown(definition.part or ""), "ratio")
         return Finding(
             name=name,

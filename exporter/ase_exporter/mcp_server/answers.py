@@ -17,6 +17,7 @@ from ase_exporter.compare.request import Request, answer
 from ase_exporter.compare.statistics import CONFIDENCE
 from ase_exporter.compare.view import changed_rows, headline, method, row_data
 from ase_exporter.compare.windows import Span, parse_span
+from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
@@ -116,7 +117,8 @@ def diagnose(sources: Sources, arguments: inputs.Diagnose) -> Answer:
 
 def _past(found: PastDiagnosis) -> Answer:
     """What the exporter said in a window. Words are labels of metrics: text of others."""
-    known, sessions = catalogue(), sum(found.account.values())
+    known = catalogue()
+    shares = Account(found.account, dict.fromkeys(known.account.keys() - found.account, "")).shares
     return {
         "state": Foreign(found.state),
         "word": Foreign(found.word),
@@ -128,7 +130,7 @@ def _past(found: PastDiagnosis) -> Answer:
             {
                 "part": part.title,
                 "sessions": found.account.get(name),
-                "share": found.account[name] / sessions if sessions and name in found.account else None,
+                "share": shares[name],
             }
             for name, part in known.account.items()
         ],

@@ -71,7 +71,7 @@ class TargetWatch:
         sample, diagnosis = found
         if not isinstance(facts := sample.facts, ServerFacts):
             return None
-        seconds = max(1.0, sample.window("ase_spinlock_grabs_total"))
+        seconds = max(1.0, sample.window("ase_engine_cpu_seconds_total"))
         return evidence_of(
             sample, diagnosis, facts.version, seconds, page_size=facts.page_size, options=facts.options
         )

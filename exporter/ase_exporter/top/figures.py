@@ -69,7 +69,7 @@ def figures(sample: Sample, diagnosis: Diagnosis) -> Figures:
         cpu_units=values["cpu_units"],
         transactions=values["transactions"],
         throughput=values["throughput"],
-        blocked_processes=values["blocked"],
+        blocked_processes=values["blocked_now"],
         max_block=values["max_block"],
         oldest_transaction=(oldest.value, oldest.subject) if oldest.value and oldest.subject else None,
         own_cpu=math.fsum(own) if own else None,

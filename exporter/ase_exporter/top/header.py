@@ -10,11 +10,13 @@ from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import STYLES, Scene
 from ase_exporter.top.text import clock, count, groups, level
-from ase_exporter.views.figures import counted, shown
+from ase_exporter.views.figures import counted, short, shown
 
 # Findings beside the first, and parts of the account, that are shown.
 MAX_FINDINGS = 3
 MAX_PARTS = 6
+# Share of the account below which a part would be shown as 0%.
+LEAST_PART = 0.005
 
 
 def header(scene: Scene) -> list[Text]:
@@ -62,12 +64,13 @@ def _account(account: Account) -> str:
     titles = catalogue().account
     parts = sorted(account.parts.items(), key=lambda part: -part[1])
     shares = [
-        f"{titles[name].title} {shown(account.share(name), 'ratio', digits=2)}"
+        f"{titles[name].title} {shown(account.share(name), 'ratio', digits=2) if account.whole else shown(seconds)}"
         for name, seconds in parts
-        if seconds > 0
+        if seconds >= LEAST_PART * account.sessions > 0
     ]
     unknown = [f"{titles[name].title} not known" for name in account.unknown]
-    return "Time goes to: " + ", ".join([*shares[:MAX_PARTS], *unknown[:2]] or ["not known yet"])
+    what = "Time goes to" if account.whole else "Time goes to, in sessions"
+    return f"{what}: {', '.join([*shares[:MAX_PARTS], *unknown[:2]] or ['not known yet'])}"
 
 
 def _last_answer(scene: Scene) -> str:
@@ -80,7 +83,7 @@ def title(scene: Scene) -> str:
     sample = scene.frame.sample
     parts = [sample.target, f"ASE {sample.version}" if sample.version else "", clock(sample.at)]
     engines = len(scene.figures.engines)
-    parts.insert(2, f"{engines} engines" if engines else "")
+    parts.insert(2, counted(engines, "engine") if engines else "")
     return "  ".join(part for part in parts if part)
 
 
@@ -122,7 +125,7 @@ def _hottest(figures: Figures) -> Text:
     spinlock = figures.hottest
     if spinlock is None:
         return Text(f"Hottest spinlock: {'none spins' if figures.spinlocks else 'not known'}")
-    engines = f", {spinlock.engines:.1f} engines spin on it" if spinlock.engines is not None else ""
+    engines = f", {short(spinlock.engines)} engines spin on it" if spinlock.engines is not None else ""
     style = "bold red" if spinlock.contended else ""
     line = Text("Hottest spinlock: ")
     line.append(spinlock.name, style=style or "bold")

@@ -306,7 +306,7 @@ class _Handlers:
         return JSONResponse(as_json(found))
 
     async def advice(self, request: Request) -> Response:
-        """What eases what the last scrape of `target` found, or as text, as `advise` prints it; null and no text where
+        """What eases what the last scrape of `target` found, or the lines that `advise` prints; null and no line where
         the server does not answer."""
         watch = self._exporter.watches.get(request.query_params.get("target", ""))
         if watch is None:
@@ -318,7 +318,7 @@ class _Handlers:
             from ase_exporter.views import terminal
 
             text = terminal.text(advice_view(found)) if found else ""
-            return JSONResponse({"text": text, "is_known": bool(found and found.is_known)})
+            return JSONResponse({"lines": text.splitlines(), "is_known": bool(found and found.is_known)})
         return JSONResponse(as_json(advice_data(found) if found else None))
 
     async def healthy(self, _: Request) -> Response:

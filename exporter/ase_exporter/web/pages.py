@@ -82,15 +82,13 @@ def _diagnosis(found: Diagnosis) -> Iterator[Part]:
         yield Section("What is wrong", [Table(columns(*titles, figures=titles[1:3]), rows)])
     if found.account.parts:
         yield Section("Where the time goes", [_account(found.account)])
-    blind = [f"{each.word}: {each.reason}" for each in found.unknown]
-    if blind:
-        yield Section("Not judged", [Items(blind)], folded=True)
-    yield Line(found.source, "method")
+    if blind := dict.fromkeys(f"{each.word}: {each.reason}" for each in found.unknown):
+        yield Section("Not judged", [Items([*blind])], folded=True)
+    yield Line(f"Read: {found.source}.", "method")
 
 
 def _account(account: Account) -> Table:
-    # Of all time, not of what is known of it.
-    shares = {name: account.share(name) if account.whole else None for name in catalogue().account}
+    shares = account.shares
     rows = [
         (
             part.title,

@@ -97,17 +97,19 @@ def test_a_server_is_known_by_its_own_name_too(run: Run, answers: dict[str, Any]
 
 
 def test_advice_of_a_running_exporter(run: Run, answers: dict[str, Any]) -> None:
-    text = "SPINS: half of it\nexec sp_configure 'a', 1\x1b[31m"
+    lines = ["SPINS: half of it", "exec sp_configure 'a', 1\x1b[31m"]
     asked = []
 
     def advice(params: dict[str, str]) -> object:
         asked.append(params["target"])
-        return {"text": text if params["target"] == "PROD2" else "", "is_known": len(asked) == 1}
+        return {"lines": lines if params["target"] == "PROD2" else [], "is_known": len(asked) == 1}
 
     answers["/advice"] = advice
     told = [run("advise", "-S", "ASE_B", "--url", "http://e") for _ in range(2)]
     assert [each.returncode for each in told] == [0, 1]
-    assert "exec sp_configure 'a', 1" in told[0].stdout and "\x1b" not in told[0].stdout
+    assert (
+        told[0].stdout.splitlines()[1].startswith("exec sp_configure 'a', 1") and "\x1b" not in told[0].stdout
+    )
     unread = run("advise", "-S", "NEW", "--url", "http://e")
     assert unread.returncode == 1 and unread.stderr.startswith("ase-exporter: -S NEW: the exporter has not")
     assert asked == ["PROD2", "PROD2", "NEW"]

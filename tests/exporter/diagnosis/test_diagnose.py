@@ -1,11 +1,12 @@
 """What the diagnosis says of states whose truth is known."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from tests.exporter.diagnosis.states import State, healthy, unlike
+from tests.exporter.diagnosis.states import State, generated, healthy, unlike
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.diagnosis import catalogue as catalogue_module
@@ -20,6 +21,7 @@ from ase_exporter.diagnosis.diagnose import (
     unreachable,
 )
 from ase_exporter.diagnosis.measures import Evaluation
+from ase_exporter.views.figures import shown
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,14 @@ def test_the_account_holds_what_sessions_do_and_not_what_clients_do() -> None:
     assert account.sessions == pytest.approx(1.6 + 0.3 + 0.1)
     assert account.parts["work"] == pytest.approx(1.6 - 1e-4)
     assert account.per_transaction("log") == pytest.approx(0.003)
+
+
+def test_a_share_of_all_session_time_is_that_of_the_account() -> None:
+    for found in map(diagnose, map(generated, range(300))):
+        for each in found.findings:
+            part = catalogue().findings[each.name].part
+            for share in re.findall(r"(\S+%) of all session time", each.text):
+                assert share == shown(found.account.share(part or ""), "ratio"), each.text
 
 
 def test_a_finding_that_spinning_would_explain_comes_last_while_spinning_is_not_known() -> None:
@@ -383,7 +393,7 @@ def test_every_name_in_the_catalogue_exists() -> None:
         )
         by_waits = any(OF_ACCOUNT & limits.keys() for limits in finding.when)
         assert "ase_wait_seconds_total" in metrics or not by_waits, name
-        finding.says.format(**dict.fromkeys([*known.measures, *OF_ACCOUNT], ""))
+        finding.says.format(**dict.fromkeys([*known.measures, *OF_ACCOUNT, "explained"], ""))
         for limits in finding.when:
             for bounds in limits.values():
                 for limit in (bounds.at_least, bounds.at_most):

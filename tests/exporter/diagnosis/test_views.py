@@ -17,6 +17,7 @@ from tests.needs import needs_prometheus
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
+from ase_exporter.diagnosis.data import diagnosis_data
 from ase_exporter.diagnosis.diagnose import diagnose
 from ase_exporter.diagnosis.exported import diagnosis_families
 from ase_exporter.mcp_server.sources import Sources
@@ -26,6 +27,7 @@ from ase_exporter.readings.watch import WINDOW
 from ase_exporter.report.past_diagnosis import read_diagnosis
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
 from ase_exporter.top.frames import frame
+from ase_exporter.top.header import _account
 from ase_exporter.web.pages import landing_page, server_page
 
 # Of one in so many, the tool of MCP is asked, too: it asks Prometheus for much else.
@@ -110,6 +112,19 @@ def test_mcp_and_the_report_say_what_the_package_says(number: int, tmp_path: Pat
                 assert answer["word"] == expected[1], name
                 assert [each["finding"] for each in answer["causes"]] == list(expected[2]), name
                 assert {each["finding"] for each in answer["not_judged"]} == expected[3], name
+
+
+def test_no_view_takes_what_is_known_of_the_time_for_all_of_it() -> None:
+    wholes = set()
+    for found in map(diagnose, map(generated, range(60))):
+        wholes.add(whole := found.account.whole)
+        told = {each["share"] is None for each in diagnosis_data(found)["account"] if each["sessions"]}
+        state = TargetState()
+        state.update(ScrapeSummary(up=True), found)
+        page = server_page("A", state, []).partition("Where the time goes")[2].partition("</table>")[0]
+        assert not found.account.sessions or (told == {not whole} and ("%</td>" in page) == whole)
+        assert whole or "%" not in _account(found.account)
+    assert wholes == {True, False}
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -1,5 +1,6 @@
 """The judge of a target in `serve`, over scrapes of generated states."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,10 @@ def test_a_momentary_state_is_none(spins: State) -> None:
     queue.momentary = {"ase_processes_blocked", "ase_lock_waits_over_threshold"}
     server = Server(queue)
     assert "blocked" not in {each.name for each in server.after(2 * WINDOW).findings}
+    # What has waited before is wrong all the same, and now is not the least of the window.
+    queue.set("ase_wait_seconds_total", 1e6, event_id="150", event="waiting for a lock", **{"class": "lock"})
+    (told,) = (each.text for each in Server(queue).after(2 * WINDOW).findings if each.name == "blocked")
+    assert "processes blocked now: 190," in told
 
 
 def test_the_first_scrape_waits_for_a_second(spins: State) -> None:
@@ -145,16 +150,18 @@ def test_a_server_that_does_not_answer_is_down_and_nothing_else_is_known(spins: 
     assert server.after(WINDOW).state == "spinning"
 
 
-def test_advice_is_of_the_last_diagnosis(spins: State) -> None:
-    server = Server(spins)
+@pytest.mark.parametrize("off", ["", "spinlocks"])
+def test_advice_is_of_the_last_diagnosis(off: str, spins: State) -> None:
+    server = Server(replace(spins, switched_off={off}))
     assert server.watch.evidence() is None
     found = server.after(2 * WINDOW)
     evidence = server.watch.evidence()
     assert evidence and evidence.diagnosis == found
     told = advice_data(advise(evidence))
     assert [each["cause"]["finding"] for each in told["causes"]] == [each.name for each in found.findings]
+    assert found.source == f"the last {told['seconds']:.0f} s"
     hottest = found.findings[0].subject
-    assert hottest and hottest.name in {each.name for each in evidence.spinlocks}
+    assert off or (hottest and hottest.name in {each.name for each in evidence.spinlocks})
     server.scrape(error="login refused", up=False)
     assert server.watch.evidence() is None
 

@@ -130,6 +130,6 @@ def test_what_is_wrong_with_each_target_is_on_the_page_and_in_json(client: TestC
     assert one == {"ONE": found["ONE"]}
     assert client.get("/diagnosis?target=THREE").status_code == 404
     assert client.get("/advice?target=ONE").json() is None
-    assert client.get("/advice?target=ONE&format=text").json() == {"text": "", "is_known": False}
+    assert client.get("/advice?target=ONE&format=text").json() == {"lines": [], "is_known": False}
     assert client.get("/advice?target=THREE").status_code == 404
     assert ">DOWN</span>" in client.get("/").text
