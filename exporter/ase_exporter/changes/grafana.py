@@ -5,14 +5,16 @@ The API has no idempotency key. So each annotation has a tag of its own, by whic
 
 import asyncio
 import logging
-import random
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import httpx2
 
 from ase_exporter.changes.change import Change
 from ase_exporter.config.changes import GrafanaConfig
-from ase_exporter.errors import AseExporterError, UserError
+from ase_exporter.errors import UserError
 from ase_exporter.regular_files import trusting
 from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.answers import ask, no_answer
@@ -20,129 +22,79 @@ from ase_exporter.untrusted.entry import load_json, one_line
 
 log = logging.getLogger(__name__)
 
-# Bytes and seconds of one answer.
-MAX_ANSWER, TIMEOUT = 4 << 20, 5.0
-# Annotations that wait; beyond, those that have waited longest are dropped, and counted.
-QUEUE_LIMIT = 1000
-FIRST_PAUSE, MAX_PAUSE = 0.5, 60.0
+# Seconds between two looks for what Grafana lacks, and of one answer; its bytes.
+INTERVAL, TIMEOUT, MAX_ANSWER = 15.0, 5.0, 4 << 20
 # Of the status codes from 400 to 499, those after which the same request may succeed: a token can be repaired.
 _TEMPORARY = frozenset({401, 403, 408, 425, 429})
 
 
-class RejectedError(AseExporterError):
-    """Grafana will never take this annotation."""
-
-
 class Poster:
-    """Posts changes to one Grafana. One that fails waits behind all others.
+    """Posts to one Grafana. queued: annotations that it may lack. failures: tries. lost: annotations it rejected."""
 
-    failures: number of failed tries. lost: number of annotations that Grafana rejected, or that were too many to wait.
-    transport: replaces the network in tests.
-    """
-
-    def __init__(self, config: GrafanaConfig, transport: httpx2.BaseTransport | None = None) -> None:
+    def __init__(self, config: GrafanaConfig) -> None:
         self._config = config
         verify = trusting(config.ca_file) if config.ca_file else True
-        self._client = httpx2.Client(base_url=config.url, verify=verify, transport=transport)
-        self._waiting: dict[str, Change] = {}
-        self._arrival = asyncio.Event()
-        self.failures = 0
-        self.lost = 0
+        self._client = httpx2.Client(base_url=config.url, verify=verify)
+        self._done = set[str]()
+        self._tries = Counter[str]()
+        self.queued = self.failures = self.lost = 0
 
-    @property
-    def queued(self) -> int:
-        """The number of annotations that Grafana has not got yet."""
-        return len(self._waiting)
+    async def post(self, changes: Iterable[Change]) -> None:
+        """Post what Grafana may lack, until one fails: the next time that one comes behind all others."""
+        annotations = {each["tags"][-1]: each for each in map(payload, changes)}
+        self._done &= annotations.keys()
+        waiting = [tag for tag in annotations if tag not in self._done]
+        self.queued = len(waiting)
+        for tag in sorted(waiting, key=self._tries.__getitem__):
+            self._tries[tag] += 1
+            try:
+                await asyncio.to_thread(self._deliver, annotations[tag])
+            except Exception as error:
+                # Neither may a bug, or an answer that nobody thought of, end the delivery of all others.
+                expected = isinstance(error, UserError | httpx2.HTTPError)
+                problem = str(error) if isinstance(error, UserError) else no_answer(error)
+                log.warning("annotations wait for Grafana: %s", problem, exc_info=not expected)
+                self.failures += 1
+                return
+            self._done.add(tag)
+            self.queued -= 1
 
-    def add(self, change: Change) -> None:
-        """Queue a change. A region that has ended replaces its beginning, if that still waits."""
-        self._waiting[change.id] = change
-        self._arrival.set()
-        if len(self._waiting) > QUEUE_LIMIT:
-            del self._waiting[next(iter(self._waiting))]
-            self.lost += 1
-
-    async def run(self) -> None:
-        """Post until cancelled."""
-        pause, last_problem = FIRST_PAUSE, ""
-        while True:
-            self._arrival.clear()
-            if not self._waiting:
-                last_problem = ""
-                await self._arrival.wait()
-            change = next(iter(self._waiting.values()))
-            problem = await self._deliver(change)
-            # It may have been replaced, or dropped, in between.
-            if self._waiting.get(change.id) is change:
-                del self._waiting[change.id]
-                if problem:
-                    self._waiting[change.id] = change
-            if not problem:
-                pause = FIRST_PAUSE
-                continue
-            self.failures += 1
-            if problem != last_problem:
-                log.warning("annotations wait for Grafana: %s", problem)
-            last_problem = problem
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-            pause = min(pause * 2, MAX_PAUSE)
-
-    async def _deliver(self, change: Change) -> str:
-        """Post a change; returns '', or why it has to be tried again."""
-        try:
-            await asyncio.to_thread(self._post, change)
-        except RejectedError as error:
-            self.lost += 1
-            log.error("Grafana rejected the annotation of change %s: %s", change.id, error)
-        except UserError as error:
-            return str(error)
-        except httpx2.HTTPError as error:
-            return no_answer(error)
-        except Exception:
-            # A bug, or an answer that nobody thought of, must not end the delivery of all others.
-            log.exception("unexpected error, annotations wait")
-            return "unexpected error"
-        return ""
-
-    def _post(self, change: Change) -> None:
-        """Post a change that Grafana does not have."""
+    def _deliver(self, annotation: dict[str, Any]) -> None:
         self._client.headers["Authorization"] = f"Bearer {self._config.read_token()}"
-        body = payload(change)
-        if not self._ask("GET", params={"tags": body["tags"][-1], "type": "annotation", "limit": "1"}):
-            self._ask("POST", json=body)
+        tag = annotation["tags"][-1]
+        if self._ask("GET", tag, params={"tags": tag, "type": "annotation", "limit": "1"}) == []:
+            self._ask("POST", tag, json=annotation)
 
-    def _ask(self, method: str, **content: Any) -> Any:
-        """What Grafana answers. Raises RejectedError, and UserError or HTTPError for what may succeed later."""
+    def _ask(self, method: str, tag: str, **content: Any) -> Any:
+        """What Grafana answers, None if it rejects that for good. Raises UserError or HTTPError for all else."""
         limits = {"max_bytes": MAX_ANSWER, "seconds": TIMEOUT}
         status, body = ask(self._client, method, "/api/annotations", **limits, **content)
         if httpx2.codes.is_client_error(status) and status not in _TEMPORARY:
-            raise RejectedError(f"HTTP {status}: {one_line(body[:200].decode(errors='replace'))}")
+            self.lost += 1
+            reason = one_line(body[:200].decode(errors="replace"))
+            log.error("Grafana rejected the annotation %s: HTTP %d: %s", tag, status, reason)
+            return None
         if not httpx2.codes.is_success(status):
-            refused = f": the token may not {method} annotations" if status in (401, 403) else ""
-            raise UserError(f"HTTP {status}{refused}")
-        try:
-            answer = load_json(body)
-        except ValueError:
-            answer = None
+            raise UserError(f"HTTP {status} to {method} of an annotation")
         # A proxy that asks for a login answers 200, too.
-        if not (isinstance(answer, list) if method == "GET" else isinstance(answer, dict) and "id" in answer):
-            raise UserError("unexpected answer; is the address that of Grafana?")
-        return answer
+        with suppress(ValueError):
+            answer = load_json(body)
+            if isinstance(answer, list) if method == "GET" else isinstance(answer, dict) and "id" in answer:
+                return answer
+        raise UserError("unexpected answer; is the address that of Grafana?")
 
 
 def payload(change: Change) -> dict[str, Any]:
     """The body of a request to Grafana's API; times in milliseconds. The last tag is of this annotation alone."""
-    own_tags = [f"change:{change.id}"]
-    body: dict[str, Any] = {
-        "time": round(change.at * 1000),
-        "text": change.describe() if change.source == "user" else encoders.grafana(change.describe()),
-    }
-    if change.end is not None:
-        body["timeEnd"] = round(change.end * 1000)
-        own_tags.append(f"finished:{change.id}")
+    text = change.describe() if change.source == "user" else encoders.grafana(change.describe())
     all_tags = ["ase-exporter", change.kind, *change.tags]
     if change.target:
         all_tags.append(f"target:{change.target}")
     if change.failed:
         all_tags.append("failed")
-    return body | {"tags": [*dict.fromkeys(all_tags), *own_tags]}
+    tags = [*dict.fromkeys(all_tags), f"change:{change.id}"]
+    body: dict[str, Any] = {"time": round(change.at * 1000), "text": text, "tags": tags}
+    if change.end is not None:
+        body["timeEnd"] = round(change.end * 1000)
+        tags.append(f"finished:{change.id}")
+    return body

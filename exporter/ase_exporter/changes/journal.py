@@ -77,7 +77,7 @@ class Journal:
             await self._in_store(self._load)
         self._spawn(self._keep(), "saves changes")
         self._spawn(self._watch_host(), "watches this host")
-        await self._start_poster()
+        self._start_poster()
 
     async def stop(self) -> None:
         """Save what can be saved, and stop."""
@@ -97,7 +97,7 @@ class Journal:
         if changed:
             for task in [task for task in self._tasks if task.get_name() == _POSTER]:
                 task.cancel()
-            await self._start_poster()
+            self._start_poster()
 
     def on_snapshot(self, target: str, snapshot: ConfigSnapshot) -> None:
         """Queue a snapshot of a target ('' for the host) for comparison; returns at once."""
@@ -126,10 +126,8 @@ class Journal:
 
     async def finish(self, change_id: str, end: float, failed: str = "") -> Change | None:
         """End a region; None if no annotation has that id. Raises StoreError if it cannot be saved."""
-        change, ended = await self._in_store(lambda: self._store.finish(change_id, end, failed))
+        change = await self._in_store(lambda: self._store.finish(change_id, end, failed))
         self._maintenance.pop(change_id, None)
-        if change and ended and self.poster:
-            self.poster.add(change)
         return change
 
     async def find(self, wanted: ChangeFilter) -> list[Change]:
@@ -153,20 +151,21 @@ class Journal:
             change.target in ("", target) and change.at >= oldest for change in self._maintenance.values()
         )
 
-    async def _start_poster(self) -> None:
-        """Begin with what is recent: of what Grafana has, nothing is posted again."""
+    def _start_poster(self) -> None:
         self.poster = None
-        if self.config.grafana is None:
-            return
-        # Imported here because it loads httpx2, 5 MB.
-        from ase_exporter.changes.grafana import QUEUE_LIMIT, Poster
+        if self.config.grafana:
+            # Imported here because it loads httpx2, 5 MB.
+            from ase_exporter.changes import grafana
 
-        self.poster = poster = Poster(self.config.grafana)
-        recent = ChangeFilter(since=self._clock.time() - self.config.recent, limit=QUEUE_LIMIT)
-        with contextlib.suppress(StoreError):
-            for change in reversed(await self.find(recent)):
-                poster.add(change)
-        self._spawn(poster.run(), _POSTER)
+            self.poster = grafana.Poster(self.config.grafana)
+            self._spawn(self._post(self.poster, grafana.INTERVAL), _POSTER)
+
+    async def _post(self, poster: "Poster", interval: float) -> None:
+        while True:
+            recent = ChangeFilter(since=self._clock.time() - self.config.recent)
+            with contextlib.suppress(StoreError):
+                await poster.post(reversed(await self.find(recent)))
+            await asyncio.sleep(interval)
 
     def _spawn(self, work: Coroutine[object, object, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -291,8 +290,6 @@ class Journal:
         self._recent[change.target].append(change)
         key = (change.target, change.kind)
         self._totals[key] = self._totals.get(key, 0) + 1
-        if self.poster:
-            self.poster.add(change)
 
     async def _watch_host(self) -> None:
         while True:

@@ -139,23 +139,23 @@ class Store:
         """Add an annotation; False if its id is known already."""
         return self._run(lambda db: _insert(db, change))
 
-    def finish(self, change_id: str, end: float, failed: str) -> tuple[Change | None, bool]:
-        """End a region; returns it, None if its id is unknown, and whether this has ended it: a second call does not.
+    def finish(self, change_id: str, end: float, failed: str) -> Change | None:
+        """End a region; returns it, None if its id is unknown. A second call changes nothing.
 
         failed: '' or how it failed.
         """
 
-        def write(db: sqlite3.Connection) -> tuple[Change | None, bool]:
+        def write(db: sqlite3.Connection) -> Change | None:
             row = db.execute(f"SELECT {_COLUMNS} FROM changes WHERE id = ?", (change_id,)).fetchone()
             begun = _change(row) if row and row[2] == ANNOTATION else None
             if begun is None or begun.end is not None:
-                return begun, False
+                return begun
             change = replace(begun, end=max(end, begun.at), failed=bool(failed), new=failed)
             db.execute(
                 "UPDATE changes SET end = ?, failed = ?, new = ? WHERE id = ?",
                 (change.end, change.failed, change.new, change_id),
             )
-            return change, True
+            return change
 
         return self._run(write)
 

@@ -1,8 +1,7 @@
 """Annotations in Grafana: each arrives at least once, and nothing waits behind one that Grafana does not take."""
 
-import asyncio
 import json
-import random
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -29,12 +28,6 @@ pytestmark = pytest.mark.anyio
 TEMPORARY = {401, 403, 408, 425, 429, *range(500, 600)}
 
 
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grafana_module, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(grafana_module, "MAX_PAUSE", 0.01)
-
-
 @pytest.fixture
 def settings(tmp_path: Path) -> GrafanaConfig:
     (tmp_path / "token").write_text(TOKEN)
@@ -56,6 +49,12 @@ class Grafana:
     def texts(self) -> list[str]:
         return [each["text"] for each in self.posted]
 
+    def poster(self, settings: GrafanaConfig) -> Poster:
+        """One that asks this Grafana in place of the network."""
+        poster = Poster(settings)
+        poster._client = httpx2.Client(base_url=settings.url, transport=httpx2.MockTransport(self))
+        return poster
+
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         assert request.url.path == "/api/annotations"
         assert request.headers["Authorization"] == f"Bearer {TOKEN}"
@@ -68,26 +67,10 @@ class Grafana:
         return httpx2.Response(200, json={"id": 5})
 
 
-@asynccontextmanager
-async def posting(settings: GrafanaConfig, grafana: Grafana | None = None) -> AsyncIterator[Poster]:
-    """A poster at work; without a Grafana, on the network."""
-    poster = Poster(settings, httpx2.MockTransport(grafana) if grafana else None)
-    running = asyncio.create_task(poster.run())
-    yield poster
-    assert not running.done()
-    running.cancel()
-    await asyncio.wait([running])
-
-
-async def all_posted(poster: Poster) -> None:
-    await eventually_here("all posts", lambda: not poster.queued)
-
-
 async def post_while_one_gets(
     odd: Callable[[], httpx2.Response], method: str, settings: GrafanaConfig
 ) -> tuple[int, int, list[str]]:
-    """Failures, lost annotations and the texts that arrived; one of three gets an odd answer until the others are
-    there."""
+    """Failures, lost annotations and the texts that arrived; the first of two gets an odd answer for a while."""
     bad, good, later = annotation("bad"), annotation("good"), annotation("later")
 
     def answer(request: httpx2.Request) -> httpx2.Response | None:
@@ -95,15 +78,13 @@ async def post_while_one_gets(
         return odd() if about_bad and request.method == method and "later" not in grafana.texts else None
 
     grafana = Grafana(answer)
-    async with posting(settings, grafana) as poster:
-        poster.add(bad)
-        poster.add(good)
-        await eventually_here(
-            "both tried", lambda: "good" in grafana.texts and poster.failures + poster.lost > 0
-        )
-        poster.add(later)
-        await all_posted(poster)
-    return poster.failures, poster.lost, sorted(grafana.texts)
+    poster = grafana.poster(settings)
+    await poster.post([bad, good])
+    assert poster.queued == 2 * poster.failures
+    for _ in range(2):
+        await poster.post([bad, good, later])
+    assert poster.queued == 0
+    return poster.failures, poster.lost, grafana.texts
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -115,11 +96,13 @@ async def test_whatever_status_one_annotation_gets_later_ones_arrive(
         odd = partial(httpx2.Response, status, content=b"not this one")
         failures, lost, arrived = await post_while_one_gets(odd, method, settings)
         temporary = status in TEMPORARY
-        assert (failures > 0, lost) == (temporary, not temporary), status
-        assert arrived == [*(["bad"] if temporary else []), "good", "later"], status
-        assert caplog.text.count(f": HTTP {status}: not this one") == lost, status
-        refused = caplog.text.count(f"the token may not {method} annotations")
-        assert refused == (status in (401, 403)), status
+        assert (failures, lost) == (temporary, not temporary), status
+        assert arrived == ["good", "later", *(["bad"] if temporary else [])], status
+        rejected = re.findall(
+            rf"rejected the annotation change:\w+: HTTP {status}: not this one", caplog.text
+        )
+        assert len(rejected) == lost, status
+        assert caplog.text.count(f"wait for Grafana: HTTP {status} to {method} of an ") == failures, status
 
 
 def endless() -> Iterator[bytes]:
@@ -155,66 +138,39 @@ async def test_an_unusable_answer_is_a_failure_that_is_tried_again(
     # A search answers a list, and a post an annotation with an id.
     swapped = b'{"id": 5}' if method == "GET" else b"[]"
     odd = UNUSABLE.get(name, partial(httpx2.Response, 200, content=swapped))
-    failures, lost, arrived = await post_while_one_gets(odd, method, settings)
-    assert (failures > 0, lost, arrived) == (True, 0, ["bad", "good", "later"])
+    assert await post_while_one_gets(odd, method, settings) == (1, 0, ["good", "later", "bad"])
     assert SAID.get(name, "unexpected answer; is the address that of Grafana?") in caplog.text
 
 
-async def test_while_grafana_is_down_there_is_one_request_for_each_pause_and_then_all_arrive(
-    settings: GrafanaConfig, monkeypatch: pytest.MonkeyPatch
+async def test_while_grafana_is_down_there_is_one_request_for_each_interval_and_then_all_arrive(
+    settings: GrafanaConfig,
 ) -> None:
-    pauses: list[float] = []
-    asked, down = 0, True
+    asked: list[httpx2.Request] = []
 
-    def odd(_: httpx2.Request) -> None:
-        nonlocal asked
-        asked += 1
-        if down:
+    def odd(request: httpx2.Request) -> None:
+        asked.append(request)
+        if len(asked) <= 12:
             raise httpx2.ConnectError("refused")
 
     grafana = Grafana(odd)
-    sleep = asyncio.sleep
-
-    async def noted(seconds: float) -> None:
-        nonlocal down
-        pauses.append(seconds)
-        assert asked == len(pauses)
-        down = len(pauses) < 12
-        await sleep(0)
-
-    monkeypatch.setattr(grafana_module, "FIRST_PAUSE", 0.5)
-    monkeypatch.setattr(grafana_module, "MAX_PAUSE", 60.0)
-    monkeypatch.setattr(asyncio, "sleep", noted)
-    monkeypatch.setattr(random, "uniform", lambda low, high: high)
-    async with posting(settings, grafana) as poster:
-        for number in range(50):
-            poster.add(annotation(str(number)))
-        async with asyncio.timeout(60):
-            while poster.queued:
-                await sleep(0.001)
-    assert pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
-    assert sorted(grafana.texts, key=int) == [str(number) for number in range(50)]
-
-
-async def test_a_queue_is_bounded_and_gives_up_the_oldest(
-    settings: GrafanaConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(grafana_module, "QUEUE_LIMIT", 3)
-    grafana = Grafana()
-    async with posting(settings, grafana) as poster:
-        for number in range(5):
-            poster.add(annotation(str(number)))
-        assert (poster.queued, poster.lost) == (3, 2)
-        await all_posted(poster)
-    assert grafana.texts == ["2", "3", "4"]
+    poster = grafana.poster(settings)
+    changes = [annotation(str(number)) for number in range(50)]
+    for times in range(1, 13):
+        await poster.post(changes)
+        assert (len(asked), poster.failures, poster.queued) == (times, times, 50)
+    await poster.post(changes)
+    assert sorted(grafana.texts, key=int) == [each.name for each in changes]
+    # What is known to be there is not asked for again.
+    await poster.post(changes)
+    assert len(asked) == 12 + 2 * len(changes)
 
 
 async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_again_and_nothing_else(
     settings: GrafanaConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grafana, region = Grafana(), annotation("region")
-    transport = httpx2.MockTransport(grafana)
-    monkeypatch.setattr(grafana_module, "Poster", partial(Poster, transport=transport))
+    monkeypatch.setattr(grafana_module, "Poster", grafana.poster)
+    monkeypatch.setattr(grafana_module, "INTERVAL", 0.01)
 
     @asynccontextmanager
     async def started() -> AsyncIterator[tuple[Journal, Poster]]:
@@ -226,16 +182,17 @@ async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_agai
 
     async with started() as (journal, poster):
         await journal.annotate(region)
+        await eventually_here("a beginning", lambda: len(grafana.posted) == 1)
         await journal.annotate(annotation("posted"))
-        await all_posted(poster)
+        await eventually_here("both", lambda: len(grafana.posted) == 2)
         grafana.odd = lambda _: httpx2.Response(500)
         await journal.annotate(annotation("waiting"))
         for _ in range(2):
             await journal.finish(region.id, region.at + 60, "exit code 1")
         await eventually_here("a failure", lambda: poster.failures > 0)
     grafana.odd = lambda _: None
-    async with started() as (_, poster):
-        await all_posted(poster)
+    async with started():
+        await eventually_here("the others", lambda: len(grafana.posted) == 4)
     assert grafana.texts == ["region", "posted", "region (failed: exit code 1)", "waiting"]
     beginning, _, ended, _ = grafana.posted
     assert "timeEnd" not in beginning and ended["timeEnd"] - ended["time"] == 60_000
@@ -250,25 +207,23 @@ async def test_a_post_whose_answer_was_lost_is_found_and_not_repeated(settings: 
         return httpx2.Response(500)
 
     grafana = Grafana(odd)
-    async with posting(settings, grafana) as poster:
-        poster.add(annotation())
-        await all_posted(poster)
-    assert (poster.failures, grafana.texts) == (1, ["ALTER"])
+    poster, change = grafana.poster(settings), annotation()
+    for queued in (1, 0):
+        await poster.post([change])
+        assert (poster.queued, poster.failures, grafana.texts) == (queued, 1, ["ALTER"])
 
 
 async def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
     settings: GrafanaConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings.token_file.write_text("secret\nlines")
-    grafana = Grafana()
-    async with posting(settings, grafana) as poster:
-        poster.add(annotation())
-        await eventually_here("a failure", lambda: poster.failures > 0)
-        settings.token_file.write_text(TOKEN)
-        await all_posted(poster)
+    grafana, change = Grafana(), annotation()
+    poster = grafana.poster(settings)
+    for token in ("secret\nlines", TOKEN):
+        settings.token_file.write_text(token)
+        await poster.post([change])
     assert "expected one line with a token" in caplog.text
     assert "secret" not in caplog.text
-    assert len(grafana.posted) == 1
+    assert (len(grafana.posted), poster.failures) == (1, 1)
 
 
 def test_a_payload_has_milliseconds_and_tags_once_each_and_ends_with_one_of_its_own() -> None:
@@ -289,7 +244,5 @@ def test_markup_of_a_server_is_plain_text_in_an_annotation_and_a_users_own_stays
 
 async def test_grafana_is_asked_over_http_with_the_token(settings: GrafanaConfig) -> None:
     with server(b'[{"id": 5}]') as (address, seen):
-        async with posting(replace(settings, url=f"http://{address}")) as poster:
-            poster.add(annotation())
-            await all_posted(poster)
+        await Poster(replace(settings, url=f"http://{address}")).post([annotation()])
     assert seen == [f"Bearer {TOKEN}"]

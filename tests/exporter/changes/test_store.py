@@ -124,10 +124,10 @@ def test_a_region_ends_once() -> None:
     store = open_store(None)
     begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="user")
     assert store.add(begun)
-    ended, now = store.finish(begun.id, NOW + 60, "exit code 1")
-    assert ended and now and (ended.end, ended.failed, ended.new) == (NOW + 60, True, "exit code 1")
-    assert store.finish(begun.id, NOW + 90, "") == (ended, False)
-    assert store.finish("unknown", NOW, "") == (None, False)
+    ended = store.finish(begun.id, NOW + 60, "exit code 1")
+    assert ended and (ended.end, ended.failed, ended.new) == (NOW + 60, True, "exit code 1")
+    assert store.finish(begun.id, NOW + 90, "") == ended
+    assert store.finish("unknown", NOW, "") is None
 
 
 def test_changes_are_found_by_target_kind_text_and_time() -> None:
