@@ -1,16 +1,14 @@
 """Single figures: their text and colour agree with those beside them, and none is shown without data."""
 
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from dashboards import write
 from dashboards.panels import NEUTRAL
 from dashboards.queries import Json
 from tests.dashboards.variables import substituted
+from tests.e2e.evaluation import EvaluatedSample, evaluate_series
 
 from ase_exporter.catalogue.wait_parts import IDLE, wait_parts
 
@@ -24,27 +22,21 @@ def panel(uid: str, title: str) -> Json:
 
 
 def holds(
-    tmp_path: Path, expr: str | list[str], series: Mapping[str, float | str], expected: list[dict[str, Any]]
+    tmp_path: Path,
+    expr: str | list[str],
+    series: Mapping[str, float | str],
+    expected: Sequence[EvaluatedSample],
 ) -> None:
     """Assert that each expression gives these samples where these series have these values."""
     expressions = [expr] if isinstance(expr, str) else expr
-    test = {
-        "evaluation_interval": "15s",
-        "tests": [
-            {
-                "interval": "15s",
-                "input_series": [{"series": name, "values": f"{value}x4"} for name, value in series.items()],
-                "promql_expr_test": [
-                    {"expr": substituted(each, ANY), "eval_time": "1m", "exp_samples": expected}
-                    for each in expressions
-                ],
-            }
-        ],
-    }
-    path = tmp_path / "figure.test.yaml"
-    path.write_text(yaml.safe_dump(test))
-    done = subprocess.run(["promtool", "test", "rules", str(path)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    given = [{"series": name, "values": f"{value}x4"} for name, value in series.items()]
+    queries = [(substituted(each, ANY), 60) for each in expressions]
+    for found in evaluate_series(given, 15, tmp_path, queries, (), 15).values():
+        assert sorted(found, key=labels) == sorted(expected, key=labels)
+
+
+def labels(sample: EvaluatedSample) -> list[tuple[str, str]]:
+    return sorted(sample.labels.items())
 
 
 @pytest.mark.parametrize(
@@ -68,8 +60,8 @@ def test_the_state_is_the_word_that_weighs_most_in_the_colour_of_its_weight(
         f'ase_diagnosis_rank{{job="ase",instance="prod{number}",word="{each}"}}': rank
         for number, (each, rank) in enumerate(ranks.items())
     }
-    expected = [{"labels": f'{{word="{word}"}}', "value": ranks[word]}]
-    holds(tmp_path, state["targets"][0]["expr"], series, expected)
+    expected = EvaluatedSample({"word": word}, ranks[word])
+    holds(tmp_path, state["targets"][0]["expr"], series, [expected])
     steps = state["fieldConfig"]["defaults"]["thresholds"]["steps"]
     reached = [step for step in steps if step["value"] is None or ranks[word] >= step["value"]]
     assert reached[-1]["color"] == colour
@@ -89,7 +81,11 @@ def test_graphs_of_waits_show_the_events_of_the_time_account_whatever_their_clas
     expr = panel("ase-server", "Waiting tasks by event")["targets"][0]["expr"]
     # All of them, not the ten largest.
     expr = substituted(expr, {"__rate_interval": "1m"}).removeprefix("topk(10, ").removesuffix(")")
-    shown = [{"labels": name.partition("total")[2], "value": 1} for name, counts in series.items() if counts]
+    shown = [
+        EvaluatedSample({"instance": "a", "job": "ase", "event_id": number, "class": said}, 1)
+        for number, (said, counts) in events.items()
+        if counts
+    ]
     holds(tmp_path, expr, dict.fromkeys(series, "0+15"), shown)
 
 
@@ -124,7 +120,7 @@ def test_a_panel_of_names_says_that_there_are_no_data(tmp_path: Path, uid: str, 
     blank = of_names["fieldConfig"]["defaults"]["noValue"]
     (target,) = of_names["targets"]
     label = target["legendFormat"].strip("{}")
-    holds(tmp_path, target["expr"], {}, [{"labels": f'{{{label}="{blank}"}}', "value": 1}])
+    holds(tmp_path, target["expr"], {}, [EvaluatedSample({label: blank}, 1)])
     colours = {
         each["matcher"]["options"]: each["properties"][0]["value"]["fixedColor"]
         for each in of_names["fieldConfig"]["overrides"]

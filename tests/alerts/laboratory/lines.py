@@ -7,15 +7,17 @@ variations in which scrapes are lost.
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field, TypeAdapter
 from tests.alerts.laboratory.signals import Value, samples, seconds
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config.fields import Strict, Validator
 
 DATA = Path(__file__).parent / "time_lines.yaml"
 # Seconds between scrapes by family: the shipped rules at their interval, the same over days, and rules for others.
@@ -28,34 +30,36 @@ VARIED = 3600
 _WORSE = ["", "server", "exporter", "prometheus"]
 
 
-@dataclass(frozen=True)
-class Page:
-    """An alert that must fire: any of `alerts`, not before `start`, at the latest at `by`, at least until `until`
-    and no longer than `ends` (seconds)."""
-
-    alerts: tuple[str, ...]
-    start: float
-    by: float
-    until: float
-    ends: float = math.inf
+Moment = Annotated[float, Validator(seconds, before=True)]
 
 
-@dataclass(frozen=True)
-class TimeLine:
-    """What happens to one server. lost: which scrapes fail, as in time_lines.yaml; full: when what fills is full."""
+@dataclass(frozen=True, kw_only=True)
+class Page(Strict):
+    """When an alert must fire: not before `start`, at the latest at `by`, at least until `until`, no longer than
+    `ends`."""
+
+    by: Moment
+    start: Annotated[Moment, Field(alias="from")] = 0
+    until: Moment = 0
+    ends: Moment = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeLine(Strict):
+    """What happens to one server, as time_lines.yaml describes it. full: when what fills is full."""
 
     name: str
-    family: str
-    lasts: float
-    series: Mapping[str, Any]
-    pages: tuple[Page, ...]
-    may: tuple[str, ...]
-    never: tuple[str, ...]
-    lost: Sequence[Mapping[str, Any]]
-    vary: bool
-    slower: bool
-    copies: Sequence[Mapping[str, str]]
-    full: float = 0
+    lasts: Moment
+    family: str = "hours"
+    series: Mapping[str, Any] = field(default_factory=dict)
+    pages: Mapping[str, Page] = field(default_factory=dict)
+    may: Sequence[str] = ()
+    never: Sequence[str] = ()
+    lost: Sequence[Mapping[str, Any]] = ()
+    vary: bool = True
+    slower: bool = True
+    copies: Sequence[Mapping[str, str]] = ({},)
+    full: Moment = 0
     variation: str = ""
 
     @property
@@ -78,7 +82,7 @@ def known_faults() -> dict[str, str]:
 def time_lines() -> list[TimeLine]:
     """All time lines, each followed by its variations, and by itself at longer intervals."""
     written = [each for data in _data()["time_lines"] for each in _of_each(data)]
-    lines = [each for data in written for each in _varied(_time_line(data))]
+    lines = [each for line in TypeAdapter(list[TimeLine]).validate_python(written) for each in _varied(line)]
     return [*lines, *(slower for line in lines for slower in _slower(line))]
 
 
@@ -103,34 +107,6 @@ def _filled(part: Any, values: Mapping[str, Any]) -> Any:
     return part
 
 
-def _time_line(data: Mapping[str, Any]) -> TimeLine:
-    lasts = seconds(data["lasts"])
-    pages = tuple(
-        Page(
-            tuple(name.strip() for name in names.split("|")),
-            seconds(page.get("from", 0)),
-            seconds(page["by"]),
-            seconds(page.get("until", 0)),
-            seconds(page.get("ends", math.inf)),
-        )
-        for names, page in data.get("pages", {}).items()
-    )
-    return TimeLine(
-        name=data["name"],
-        family=data.get("family", "hours"),
-        lasts=lasts,
-        series=data.get("series", {}),
-        pages=pages,
-        may=tuple(data.get("may", ())),
-        never=tuple(data.get("never", ())),
-        lost=data.get("lost", ()),
-        vary=data.get("vary", True),
-        slower=data.get("slower", True),
-        copies=data.get("copies", [{}]),
-        full=seconds(data.get("full", 0)),
-    )
-
-
 def _varied(line: TimeLine) -> Iterator[TimeLine]:
     yield line
     if not line.vary:
@@ -141,7 +117,10 @@ def _varied(line: TimeLine) -> Iterator[TimeLine]:
                 line,
                 variation=name,
                 lost=[*line.lost, variation["lost"]],
-                pages=tuple(replace(page, by=page.by + seconds(variation["slack"])) for page in line.pages),
+                pages={
+                    alerts: replace(page, by=page.by + seconds(variation["slack"]))
+                    for alerts, page in line.pages.items()
+                },
             )
 
 
@@ -161,7 +140,10 @@ def _slower(line: TimeLine) -> Iterator[TimeLine]:
             family=family,
             variation=f"every {family}",
             lasts=line.full + 120 if line.full else line.lasts + 2 * later,
-            pages=tuple(replace(page, by=min(page.by + later, line.full or math.inf)) for page in line.pages),
+            pages={
+                alerts: replace(page, by=min(page.by + later, line.full or math.inf))
+                for alerts, page in line.pages.items()
+            },
         )
 
 

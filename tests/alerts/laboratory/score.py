@@ -1,9 +1,8 @@
 """Compares what fired with what a time line wants: wrong pages, and misses."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from tests.alerts.laboratory.lines import INTERVALS, Page, TimeLine
+from tests.alerts.laboratory.lines import INTERVALS, TimeLine
 from tests.alerts.laboratory.promtool import Firings
 from tests.alerts.laboratory.signals import seconds
 
@@ -12,40 +11,16 @@ from tests.alerts.laboratory.signals import seconds
 RESTORED = 900
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """wrong: alerts that fired and should not, or twice; missed: those that did not fire in time, with ` or ` between
-    alternatives."""
+def outcome(line: TimeLine, firings: Firings) -> str:
+    """What was wrong in a time line, as `known` in time_lines.yaml has it; '' if all is as wanted.
 
-    wrong: tuple[str, ...]
-    missed: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """As `known` in time_lines.yaml; '' if all is as wanted."""
-        return ", ".join([*self.wrong, *(f"no {name}" for name in self.missed)])
-
-
-def table(lines: Sequence[TimeLine], fired: Mapping[str, Firings]) -> str:
-    """Pages of each time line: how many must be sent, how many of them were, how many others, and what is wrong."""
-    rows = ["pages: wanted, sent, others; time line; what is wrong"]
-    for line in lines:
-        sent = [
-            any(alert in page.alerts for page in line.pages)
-            for alert, periods in _sent(line, fired[line.title]).items()
-            for _ in periods
-            if not alert.endswith(" critical") or any(alert in page.alerts for page in line.pages)
-        ]
-        row = f"{len(line.pages):3} {sum(sent):3} {len(sent) - sum(sent):3}  {line.title}"
-        rows.append(f"{row}  WRONG: {wrong}" if (wrong := str(outcome(line, fired[line.title]))) else row)
-    return "\n".join([*rows, f"{len(lines)} time lines, {sum('  WRONG: ' in row for row in rows)} wrong"])
-
-
-def outcome(line: TimeLine, firings: Firings) -> Outcome:
-    """What was wrong in a time line."""
+    Alerts that fired and should not, or twice, and those that did not fire in time, with ` or ` between alternatives.
+    """
     firings = _sent(line, firings)
+    pages = {tuple(names.split(" | ")): page for names, page in line.pages.items()}
     wrong: list[str] = []
     for alert, periods in sorted(firings.items()):
-        starts = [page.start for page in line.pages if alert in page.alerts]
+        starts = [page.start for alerts, page in pages.items() if alert in alerts]
         if alert.endswith(" critical") and not starts and alert not in line.never:
             continue
         if not starts and alert not in line.may and f"{alert} again" not in line.may:
@@ -54,8 +29,11 @@ def outcome(line: TimeLine, firings: Firings) -> Outcome:
             wrong.append(f"{alert} too early")
         elif len(periods) > 1 and f"{alert} again" not in line.may:
             wrong.append(f"{alert} {len(periods)} times")
-    missed = [" or ".join(page.alerts) for page in line.pages if not _in_time(page, firings)]
-    return Outcome(tuple(wrong), tuple(missed))
+    for alerts, page in pages.items():
+        fired = [period for alert in alerts for period in firings.get(alert, ())]
+        if not any(page.start <= start <= page.by and page.until <= end <= page.ends for start, end in fired):
+            wrong.append(f"no {' or '.join(alerts)}")
+    return ", ".join(wrong)
 
 
 def _sent(line: TimeLine, firings: Firings) -> Firings:
@@ -88,11 +66,3 @@ def _restored(line: TimeLine, periods: Sequence[tuple[float, float]]) -> list[tu
         else:
             found.append((start, end))
     return found
-
-
-def _in_time(page: Page, firings: Firings) -> bool:
-    return any(
-        page.start <= start <= page.by and page.until <= end <= page.ends
-        for alert in page.alerts
-        for start, end in firings.get(alert, [])
-    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.alerts.laboratory.lines import TimeLine, known_faults, time_lines
 from tests.alerts.laboratory.promtool import SHIPPED, fired
-from tests.alerts.laboratory.score import outcome, table
+from tests.alerts.laboratory.score import outcome
 from tests.needs import needs_prometheus
 
 pytestmark = [pytest.mark.e2e, needs_prometheus]
@@ -34,8 +34,7 @@ LINES = [line for line in time_lines() if line.title in SAMPLE]
 def faults(lines: Sequence[TimeLine], rules: Path = SHIPPED) -> dict[str, str]:
     """Title of a time line -> wrong pages and misses."""
     found = fired(lines, rules)
-    print(table(lines, found))
-    said = {line.title: str(outcome(line, found[line.title])) for line in lines}
+    said = {line.title: outcome(line, found[line.title]) for line in lines}
     return {title: text for title, text in said.items() if text}
 
 
