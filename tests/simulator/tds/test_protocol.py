@@ -1,5 +1,6 @@
-"""The protocol, token by token."""
+"""The protocol, byte by byte."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -11,16 +12,21 @@ from tests.simulator.tds.raw import (
     LOGIN,
     MORE,
     RawClient,
-    Token,
+    done,
     language,
     login_record,
+    numbers,
 )
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers_that_fail
 
 from ase_simulator.results import Affected, Column, Ended, Message, Rows, Type
+from ase_simulator.tds.fields import u4
 
 LOGOUT = b"\x71\0"
+ONE = Rows([Column("n", Type("int"))], [(1,)])
+# Of its one column: label, catalogue, schema, table and name, status (may be NULL), user type, type and size, locale.
+FORMAT = b"\x61\x14\0\0\0\1\0" + b"\1n\0\0\0\1n" + b" \0\0\0" + b"\7\0\0\0" + b"\x26\4\0"
 
 
 @pytest.fixture
@@ -30,39 +36,27 @@ def client(server: Running) -> Iterator[RawClient]:
         yield client
 
 
-def named(tokens: list[Token], name: str) -> list[Token]:
-    return [token for token in tokens if token.name == name]
-
-
-def statuses(tokens: list[Token]) -> list[tuple[str, int]]:
-    return [(token.name, token["status"]) for token in tokens if token.name.startswith("DONE")]
-
-
-def numbers(tokens: list[Token]) -> list[int]:
-    """First column of all rows, where it is an int."""
-    return [int.from_bytes(row["values"][0], "little", signed=True) for row in named(tokens, "ROW")]
+def row(number: int) -> bytes:
+    """A row of one integer that may be NULL."""
+    return b"\xd1\4" + u4(number)
 
 
 def test_the_key_for_an_encrypted_password_comes_with_a_nonce(server: Running) -> None:
     with RawClient(server.port) as client:
         answer = client.login(USER, "", security=0xA1)
-    assert [t["id"] for t in named(answer, "MSG")] == [30]
-    assert [len(t["types"]) for t in named(answer, "PARAMFMT")] == [3]
+    # A message of that number, and the formats of three parameters.
+    assert re.search(rb"\x65\x03\x01\x1e\x00\xec..\x03\x00", answer, re.DOTALL)
 
 
 def test_login_announces_environment_version_and_capabilities(server: Running) -> None:
     with RawClient(server.port) as client:
         answer = client.login(USER, PASSWORD, packet_size=1024)
-    assert [(t["kind"], t["new"]) for t in named(answer, "ENVCHANGE")] == [
-        (1, "master"),
-        (2, "us_english"),
-        (3, "utf8"),
-        (4, "2048"),
-    ]
-    assert [t["number"] for t in named(answer, "EED")] == [5701, 5703, 5704]
-    (login,) = named(answer, "LOGINACK")
-    assert (login["status"], login["version"]) == (5, b"\5\0\0\0")
-    assert statuses(answer) == [("DONE", 0)]
+    changes = re.findall(rb"\xe3.\x00([\x01-\x04])[\x04-\x0a]([a-z_0-9]+)", answer, re.DOTALL)
+    assert changes == [(b"\1", b"master"), (b"\2", b"us_english"), (b"\3", b"utf8"), (b"\4", b"2048")]
+    assert numbers(answer) == [5701, 5703, 5704]
+    # The login is taken, for this version of the protocol.
+    assert b"\xad\x0d\0\5\5\0\0\0\3ASE" in answer
+    assert answer.endswith(done(0))
 
 
 def test_replies_fill_packets_of_the_size_that_the_server_chose(server: Running) -> None:
@@ -77,55 +71,37 @@ def test_replies_fill_packets_of_the_size_that_the_server_chose(server: Running)
 def test_a_failed_login_gets_an_error_and_the_connection_closes(server: Running) -> None:
     with RawClient(server.port) as client:
         answer = client.login(USER, "wrong")
-        assert [t["number"] for t in named(answer, "EED")] == [4002]
-        assert [t["status"] for t in named(answer, "LOGINACK")] == [6]
-        assert statuses(answer) == [("DONE", ERROR)]
+        assert numbers(answer) == [4002]
+        assert b"\xad\x0d\0\6" in answer
+        assert answer.endswith(done(ERROR))
         assert client.closed()
 
 
 def test_every_statement_ends_with_its_own_done(client: RawClient, backend: ScriptedBackend) -> None:
-    one = Rows([Column("n", Type("int"))], [(1,)])
-    backend.answers["mixed"] = lambda: [one, Affected(3), Message(0, 10, 1, "told"), one]
-    answer = client.ask("mixed")
-    assert [token.name for token in answer] == [
-        *("ROWFMT2", "ROW", "DONE"),
-        *("DONE", "EED"),
-        *("ROWFMT2", "ROW", "DONE"),
-    ]
-    assert [(t["status"], t["count"]) for t in named(answer, "DONE")] == [
-        (COUNT | MORE, 1),
-        (COUNT | MORE, 3),
-        (COUNT, 1),
-    ]
+    backend.answers["mixed"] = lambda: [ONE, Affected(3), Message(0, 10, 1, "told"), ONE]
+    first, second = row(1) + done(COUNT | MORE, 1) + done(COUNT | MORE, 3), row(1) + done(COUNT, 1)
+    message = rb"\xe5.+told\x08SCRIPTED\x00.."
+    wanted = re.escape(FORMAT + first) + message + re.escape(FORMAT + second)
+    assert re.fullmatch(wanted, client.ask("mixed"), re.DOTALL)
 
 
 def test_an_error_carries_every_field(client: RawClient, backend: ScriptedBackend) -> None:
     backend.answers["fail"] = lambda: [Message(1205, 13, 45, "deadlock", procedure="sp_x", line=321)]
-    (error, done) = client.ask("fail")
-    assert error.fields == {
-        "number": 1205,
-        "severity": 13,
-        "state": 45,
-        "sqlstate": b"40001",
-        "text": "deadlock",
-        "server": "SCRIPTED",
-        "procedure": "sp_x",
-        "line": 321,
-    }
-    assert done["status"] == ERROR
+    fields = u4(1205) + bytes((45, 13)) + b"\x0540001" + bytes(3)
+    texts = b"\x08\0deadlock" + b"\x08SCRIPTED" + b"\x04sp_x" + b"\x41\x01"
+    assert client.ask("fail") == b"\xe5\x29\0" + fields + texts + done(ERROR)
 
 
 def test_an_error_while_rows_are_read_follows_the_rows(client: RawClient, backend: ScriptedBackend) -> None:
     backend.answers["fail"] = lambda: [Rows([Column("n", Type("int"))], numbers_that_fail(300))]
     answer = client.ask("fail")
-    assert [token.name for token in answer[-2:]] == ["EED", "DONE"]
-    assert answer[-2]["number"] == 3607
-    assert numbers(answer) == list(range(300))
-    assert statuses(answer) == [("DONE", ERROR)]
+    assert b"".join(map(row, range(300))) + b"\xe5" in answer
+    assert numbers(answer) == [3607]
+    assert answer.endswith(done(ERROR))
 
 
 def test_a_batch_without_results_ends_with_a_done(client: RawClient) -> None:
-    assert statuses(client.ask("nothing")) == [("DONE", 0)]
+    assert client.ask("nothing") == done(0)
 
 
 # The first byte of what is not simulated; the rest of the request belongs to it.
@@ -138,23 +114,23 @@ def test_what_is_not_simulated_is_refused_and_the_next_request_answered(
     client: RawClient, token: int
 ) -> None:
     answer = client.ask(bytes((token,)) + b"\5rest of it")
-    assert [t["number"] for t in named(answer, "EED")] == [20999]
-    assert statuses(answer) == [("DONE", ERROR)]
-    assert numbers(client.ask("numbers 2")) == [0, 1]
+    assert numbers(answer) == [20999]
+    assert answer.endswith(done(ERROR))
+    assert client.ask("numbers 2").endswith(done(COUNT, 2))
 
 
 @pytest.mark.parametrize("formats", [b"\xec", b"\x20"])
 def test_a_batch_with_parameters_is_refused(client: RawClient, formats: bytes) -> None:
     answer = client.ask(language("numbers 1") + formats)
-    assert [t["number"] for t in named(answer, "EED")] == [20999]
-    assert named(answer, "ROW") == []
+    assert answer.startswith(b"\xe5") and numbers(answer) == [20999]
+    assert answer.endswith(done(ERROR))
 
 
 def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(
     client: RawClient, backend: ScriptedBackend
 ) -> None:
     backend.answers["create"] = lambda: [Ended(), Affected(2)]
-    assert statuses(client.ask("create")) == [("DONE", MORE), ("DONE", COUNT)]
+    assert client.ask("create") == done(MORE) + done(COUNT, 2)
 
 
 @pytest.mark.parametrize(
@@ -170,8 +146,9 @@ def test_login_tells_the_version_of_the_server(
 ) -> None:
     backend.version = version
     with RawClient(server.port) as client:
-        (login,) = named(client.login(USER, PASSWORD), "LOGINACK")
-    assert login["server"] == number
+        answer = client.login(USER, PASSWORD)
+    name = b"ASE" if number >= b"\x0f" else b"sql server"
+    assert bytes((len(name),)) + name + number + b"\xe2" in answer
 
 
 def test_an_attention_ends_a_hanging_batch(
@@ -180,24 +157,25 @@ def test_an_attention_ends_a_hanging_batch(
     client.send("hang")
     server.ask(backend.hanging.wait)
     client.send(b"", ATTENTION)
-    assert statuses(client.reply()) == [("DONE", ATTENTION_ACK)]
+    assert client.reply() == done(ATTENTION_ACK)
     assert server.ask(backend.released.is_set)
-    assert numbers(client.ask("numbers 2")) == [0, 1]
+    assert client.ask("numbers 2").endswith(done(COUNT, 2))
 
 
 def test_an_attention_within_a_big_result_ends_it_at_a_token(client: RawClient) -> None:
     client.send("numbers 1000000")
     client.send(b"", ATTENTION)
     answer = client.reply()
-    assert statuses(answer) == [("DONE", ATTENTION_ACK)]
-    assert len(named(answer, "ROW")) < 1_000_000
+    rows = rb"(?:\xd1.....row \d+\x08.{8})*"
+    assert re.fullmatch(rb"\x61.{65}" + rows + re.escape(done(ATTENTION_ACK)), answer, re.DOTALL)
+    assert b"row 999999" not in answer
 
 
 @pytest.mark.parametrize("before", [b"", b"\x0f\0\0\x0c\0\0\0\0half"], ids=["idle", "half a request"])
 def test_an_attention_is_acknowledged_and_drops_a_half_sent_request(client: RawClient, before: bytes) -> None:
     client.socket.sendall(before)
     client.send(b"", ATTENTION)
-    assert statuses(client.reply()) == [("DONE", ATTENTION_ACK)]
+    assert client.reply() == done(ATTENTION_ACK)
 
 
 def test_a_client_that_goes_away_ends_its_batch(
@@ -210,7 +188,7 @@ def test_a_client_that_goes_away_ends_its_batch(
 
 
 def test_logout_is_answered_and_the_connection_closed(client: RawClient) -> None:
-    assert statuses(client.ask(LOGOUT)) == [("DONE", 0)]
+    assert client.ask(LOGOUT) == done(0)
     assert client.closed()
 
 
@@ -220,7 +198,7 @@ def test_garbage_ends_the_connection_and_no_other(server: Running, client: RawCl
         other.login(USER, PASSWORD)
         client.send(garbage)
         assert client.closed()
-        assert numbers(other.ask("numbers 1")) == [0]
+        assert other.ask("numbers 1").endswith(done(COUNT, 1))
 
 
 RECORD = login_record(USER, PASSWORD)
@@ -237,7 +215,7 @@ def test_a_login_that_cannot_be_read_ends_the_connection_and_no_other(
     with RawClient(server.port) as other:
         other.send(record, LOGIN)
         assert other.closed()
-    assert numbers(client.ask("numbers 1")) == [0]
+    assert client.ask("numbers 1").endswith(done(COUNT, 1))
 
 
 @pytest.mark.parametrize(
@@ -257,6 +235,6 @@ def test_text_is_sent_in_the_announced_charset(
     backend.answers["text"] = lambda: [Rows([Column("t", Type("varchar", 30))], [("Spinlöcke",)])]
     with RawClient(server.port) as client:
         answer = client.login(USER, "ascii", charset=charset)
-        assert (3, announced) in [(t["kind"], t["new"]) for t in named(answer, "ENVCHANGE")]
-        (row,) = named(client.ask("text"), "ROW")
-    assert "Spinlöcke".encode(codec) in row["values"]
+        assert bytes((3, len(announced))) + announced.encode() in answer
+        text = "Spinlöcke".encode(codec)
+        assert b"\xd1" + bytes((len(text),)) + text + done(COUNT, 1) in client.ask("text")
