@@ -1,5 +1,6 @@
 """One change, detected or annotated by a user, and its text."""
 
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -35,6 +36,10 @@ ChangeSource = Literal["snapshot", "audit", "user", "verdict", "incident"]
 _AUDIT_KINDS = dict.fromkeys(("set switch", "dbcc traceon", "dbcc traceoff"), "trace_flag")
 # Trace flags that only send output to a session or to the error log.
 _HARMLESS_FLAGS = frozenset({"3604", "3605"})
+# Kinds whose value is a time by the server's clock, in its zone: that of the change says it in ours.
+_DATED = ("restart", "counters_cleared")
+# What an annotation of an incident begins with: the metric has no sources.
+_OF_INCIDENT = re.compile(r"[A-Z ]+: incident [0-9]{8}T[0-9]{6}Z-")
 # Tolerance in seconds between the server's clock and ours when an audit event is matched to a difference.
 _CLOCK_SLACK = 5.0
 
@@ -77,9 +82,14 @@ class Change:
         """The change in a few words: option max memory: 1 → 2."""
         if self.kind == ANNOTATION:
             return self.name
-        if self.kind in ("restart", "counters_cleared"):
+        if self.kind in _DATED:
             return "server restarted" if self.kind == "restart" else "monitor counters cleared"
         return f"{self.kind} {self.name}: {self.old or '(none)'} → {self.new or '(none)'}"
+
+    @property
+    def is_incident(self) -> bool:
+        """Whether it is no change, but what one may have led to."""
+        return self.kind == ANNOTATION and bool(_OF_INCIDENT.match(self.name))
 
     @property
     def earliest(self) -> float:
@@ -150,8 +160,8 @@ def from_differences(
                 target=target,
                 kind=difference.kind,
                 name=shorten(difference.name),
-                old=difference.old,
-                new=difference.new,
+                old=difference.old if difference.kind not in _DATED else "",
+                new=difference.new if difference.kind not in _DATED else "",
                 at=when,
                 not_before=earliest if exact is None else None,
                 who=event.who if event else "",

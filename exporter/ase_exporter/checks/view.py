@@ -97,7 +97,8 @@ def _script(report: TargetReport) -> Iterator[Part]:
 def _cost(metrics: Sequence[str], collectors: Sequence[str]) -> Iterator[Line]:
     yield Line(f"  costs {counted(len(metrics), 'metric')} of {', '.join(collectors)}:")
     yield Line(f"  {_shortened(metrics, _METRICS_SHOWN)}")
-    names = {metric.partition("{")[0] for metric in metrics}
+    # Where a part of a metric is lost, the rest is judged.
+    names = {metric for metric in metrics if "{" not in metric}
     for kind, blind in (("alerts", alerts_that_read(names)), ("findings", catalogue().that_read(names))):
         if blind:
             yield Line(f"  {kind} that do not see this: {', '.join(blind)}")

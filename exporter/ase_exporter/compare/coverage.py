@@ -106,9 +106,7 @@ def read_covered(prometheus: Prometheus, selector: str, span: Span) -> Coverage:
     if covered is None or seen.servers > 1:
         require_one_server(prometheus, selector, span)
     if covered is None:
-        raise NoDataError(
-            f"window {span.name}: {{{selector}}} was not scraped twice in a row in it; {SWITCH_ON_SCRAPES}"
-        )
+        raise NoDataError(f"window {span.name}: {{{selector}}} has not answered two scrapes in a row in it")
     return covered
 
 

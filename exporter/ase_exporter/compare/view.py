@@ -62,7 +62,9 @@ def comparison_view(comparison: Comparison, *, everything: bool = False) -> View
     if changed:
         charts = [_time_line(comparison, row) for row in changed[:_TIME_LINES]]
         tables = _tables(comparison, changed)
-        parts += [Section("What changed, the largest effect first", [*tables, *charts])]
+        parts += [
+            Section("What changed: transactions per CPU unit, then the largest effect", [*tables, *charts])
+        ]
     if others:
         title = f"{counted(len(others), 'measure')} without evidence of a difference"
         parts += [Section(title, _tables(comparison, others), folded=not everything)]
@@ -71,7 +73,7 @@ def comparison_view(comparison: Comparison, *, everything: bool = False) -> View
 
 
 def changed_rows(comparison: Comparison) -> tuple[list[ComparisonRow], list[ComparisonRow]]:
-    """The rows that changed beyond chance in any window, the largest effect first, and the others."""
+    """The rows that changed beyond chance, throughput per CPU unit before the largest effect, and the others."""
 
     def changed(row: ComparisonRow) -> bool:
         differences = (*row.steps, *row.against_first)

@@ -46,7 +46,8 @@ def around(
     follow each other within `settle` seconds are compared together (several options set at once, the restart they
     need). Raises NoDataError if neighbours leave no time.
     """
-    relevant = [other for other in marks if other.kind not in HARMLESS_KINDS or mark.kind == ANNOTATION]
+    causes = [other for other in marks if not other.is_incident]
+    relevant = [other for other in causes if other.kind not in HARMLESS_KINDS or mark.kind == ANNOTATION]
     (together,) = (group for group in groups_of_changes({mark, *relevant}, settle) if mark in group)
     first, last = _extent(together)
     others = [other for other in relevant if other not in together]
@@ -97,7 +98,8 @@ def between(marks: Sequence[Change], range_: Span, *, settle: float) -> list[Spa
 
     Changes within `settle` seconds of each other count as one. The `settle` seconds after a change are left out.
     """
-    inside = [mark for mark in marks if range_.start <= mark.earliest and mark.at <= range_.end]
+    causes = [mark for mark in marks if not mark.is_incident]
+    inside = [mark for mark in causes if range_.start <= mark.earliest and mark.at <= range_.end]
     groups = groups_of_changes(inside, settle)
     starts = [range_.start, *(group[-1].at + settle for group in groups)]
     ends = [*(_extent(group)[0] for group in groups), range_.end]
@@ -111,7 +113,8 @@ def window_warnings(spans: Sequence[Span], marks: Sequence[Change]) -> list[str]
     """Warnings about windows: changes within them, and overlaps."""
     found = []
     for span in spans:
-        inside = [mark for mark in marks if span.start < mark.at and mark.earliest < span.end]
+        causes = (mark for mark in marks if not mark.is_incident)
+        inside = [mark for mark in causes if span.start < mark.at and mark.earliest < span.end]
         if inside:
             others = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
             found.append(f"window {span.name} contains a change: {inside[0]}{others}")

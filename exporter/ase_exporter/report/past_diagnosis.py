@@ -60,7 +60,7 @@ class PastFinding:
     def text(self) -> str:
         """How much it explains and how often it was found, without names of the server."""
         explains = "" if self.share is None else f"{shown(self.share, 'ratio')} of session time, "
-        return f"{explains}found in {shown(self.held, 'ratio')} of the scrapes"
+        return f"{explains}found in {shown(self.held, 'ratio')} of the scrapes that judged it"
 
     @property
     def sentence(self) -> str:

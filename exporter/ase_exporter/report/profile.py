@@ -84,6 +84,7 @@ class ProfileReader:
             "SELECTOR": selector,
             "PERIOD": range_text(span.seconds),
             "WINDOW": range_text(window),
+            "EDGE": range_text(2 * scrape),
             "MEAN": f"{range_text(span.seconds)}:{range_text(step)}",
             "FINE_SECONDS": f"{fine:.0f}",
             "FINE": range_text(fine),
@@ -129,7 +130,15 @@ class ProfileReader:
 
 
 def _mean(counter: Selection, by: Sequence[str] = ()) -> str:
-    """The mean of the rates over each window that was scraped from its begin on, so that gaps count for nothing."""
+    """The mean of the rates over each window at whose begin and end it was scraped, so that gaps count for nothing."""
+
+    def scraped(when: str) -> str:
+        return grouped(
+            counter,
+            by,
+            "SELECTOR",
+            lambda each, limits: f"last_over_time({each.metric}{{{limits}}}[EDGE]{when})",
+        )
+
     rates = grouped(counter, by, "SELECTOR", over("[WINDOW]"))
-    known = grouped(counter, by, "SELECTOR", lambda each, limits: f"{each.metric}{{{limits}}} offset WINDOW")
-    return f"avg_over_time(({rates} and {known})[MEAN])"
+    return f"avg_over_time(({rates} and {scraped(' offset WINDOW')} and {scraped('')})[MEAN])"

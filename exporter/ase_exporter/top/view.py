@@ -119,7 +119,7 @@ def _empty(scene: Scene, name: str, definition: TableDefinition) -> str:
     found = (missing[each] for each in definition.needs if each in missing)
     reasons = dict.fromkeys(REASONS.get(reason, reason) for reason in found)
     if reasons:
-        return f"Not read: {'; '.join(reasons)} (ase-exporter check says how to fix it)"
+        return f"Not read: {'; '.join(reasons)} (see ase-exporter check)"
     return definition.empty if scene.figures.seconds else "Waiting for a few seconds of samples"
 
 

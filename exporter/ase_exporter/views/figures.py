@@ -24,9 +24,9 @@ def shown(value: float | None, unit: Unit = "plain", *, digits: int = 3, sign: s
         return UNKNOWN
     match unit:
         case "ratio":
-            return f"{100 * value:{sign}.{digits - 2}f}{' pp' if sign else '%'}"
+            return f"{100 * value:{sign},.{digits - 2}f}{' pp' if sign else '%'}"
         case "percent":
-            return f"{value:{sign}.{digits - 2}f}%"
+            return f"{value:{sign},.{digits - 2}f}%"
         case "points":
             return f"{value:{sign}.{digits - 2}f} points"
         case "seconds":

@@ -339,7 +339,8 @@ class _Handlers:
     async def landing(self, _: Request) -> Response:
         exporter = self._exporter
         states = exporter.targets.states
-        changed = {name: len(exporter.journal.recent(name)) for name in states}
+        recent = {name: exporter.journal.recent(name) for name in states}
+        changed = {name: sum(not each.is_incident for each in found) for name, found in recent.items()}
         return HTMLResponse(landing_page(states, changed=changed, grafana=exporter.grafana))
 
     async def server(self, request: Request) -> Response:

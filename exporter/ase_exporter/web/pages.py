@@ -81,10 +81,10 @@ def _diagnosis(found: Diagnosis) -> Iterator[Part]:
         titles = ("finding", "of session time", "usual", "what to do")
         yield Section("What is wrong", [Table(columns(*titles, figures=titles[1:3]), rows)])
     if found.account.parts:
-        yield Section("Where the time goes", [_account(found.account)])
+        read = Line(f"Read: {found.source}.", "method")
+        yield Section("Where the time goes", [_account(found.account), read])
     if blind := dict.fromkeys(f"{each.word}: {each.reason}" for each in found.unknown):
         yield Section("Not judged", [Items([*blind])], folded=True)
-    yield Line(f"Read: {found.source}.", "method")
 
 
 def _account(account: Account) -> Table:

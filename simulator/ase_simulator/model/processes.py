@@ -216,7 +216,9 @@ def _drawn(
     counts = random.multinomial(users, values / values.sum())
     states: list[int] = random.permutation(np.repeat([event for event, _ in weights], counts)).tolist()
     blocked = [number for number, event in enumerate(states) if event == _LOCK]
+    # Where nobody works, a client that is idle holds the locks in an open transaction.
     holders = [number for number, event in enumerate(states) if event not in (_LOCK, 250)]
+    holders = holders or [number for number, event in enumerate(states) if event == 250]
     if not holders:
         return [250 if event == _LOCK else event for event in states], {}
     blockers: dict[int, int] = {}

@@ -13,6 +13,7 @@ from tests.paths import DEPLOY
 
 from ase_exporter.catalogue import load_catalogue, plan, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
+from ase_exporter.checks.view import _cost
 
 CATALOGUE, _ = load_catalogue()
 SQL = DEPLOY / "sql"
@@ -103,6 +104,13 @@ def test_nothing_is_switched_on_without_its_price_and_no_feature_for_its_metrics
         "statement cache size",
     }
     assert [gap for gap in gaps if gap.remedies and not gap.note] == []
+
+
+def test_a_part_of_a_metric_that_a_version_lacks_blinds_no_finding() -> None:
+    (_, metric, *blind) = (
+        line.text for line in _cost(['ase_engine_cpu_seconds_total{mode="io"}'], ["engines"])
+    )
+    assert 'mode="io"' in metric and not blind
 
 
 def test_check_prints_each_gap_what_it_blinds_and_one_script_that_closes_all(

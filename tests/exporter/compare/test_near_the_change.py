@@ -49,6 +49,7 @@ def lives(now: float) -> Iterator[Recorded]:
         "annotated",
         [Work(now - 1200, 0.1), Work(now - 600, 0.2)],
         Detected(now - 700, now - 700, "Started the batch", kind="annotation"),
+        Detected(now - 650, now - 650, "SPINS: incident 20260511T100000Z-annotated", kind="annotation"),
         tsx,
         Detected(now - 500, now - 500, "server", kind="counters_cleared"),
     )
@@ -123,10 +124,14 @@ def test_before_a_restart_is_before_the_outage(around: Around) -> None:
     assert [span.cuts for span in result.spans] == [(), ()]
 
 
-def test_an_annotation_and_cleared_counters_end_no_window(around: Around) -> None:
-    result = around("annotated", "TSX")
-    assert [span.cuts for span in result.spans] == [(), ()]
-    assert any("Started the batch" in warning for warning in result.warnings)
+@pytest.mark.parametrize("mark", ["TSX", "Started the batch"])
+def test_an_annotation_and_cleared_counters_end_no_window_and_an_incident_is_no_change(
+    mark: str, around: Around
+) -> None:
+    result = around("annotated", mark)
+    cuts = [cut for span in result.spans for cut in span.cuts]
+    assert bool(cuts) == (mark != "TSX") and not any("incident" in text for text in (*cuts, *result.warnings))
+    assert mark != "TSX" or any("Started the batch" in warning for warning in result.warnings)
 
 
 def test_a_server_without_data_in_a_window_is_no_wrong_name(recorded: Prometheus) -> None:

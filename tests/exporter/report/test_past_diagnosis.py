@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.exporter.compare.conftest import prometheus_with
@@ -11,6 +12,7 @@ from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import Subject
 from ase_exporter.report.past_diagnosis import found_by_span, read_diagnosis
+from ase_exporter.report.profile import ProfileReader
 
 START = time.time() // 60 * 60 - 131 * 60
 ONE = 'instance="ONE"'
@@ -74,7 +76,10 @@ def test_a_span_has_means_and_what_it_was_about_most_often(server: Prometheus) -
     assert finding.share == pytest.approx(0.4)
     assert finding.subject == Subject("spinlock", "b")
     assert found.account == {"spinning": pytest.approx(4.0 * 40 / 60)}
-    assert finding.sentence == "SPINS: spinlock b: 40.0% of session time, found in 66.7% of the scrapes"
+    assert (
+        finding.sentence
+        == "SPINS: spinlock b: 40.0% of session time, found in 66.7% of the scrapes that judged it"
+    )
 
 
 def test_what_no_scrape_has_judged_is_not_known_and_why(server: Prometheus) -> None:
@@ -86,3 +91,11 @@ def test_what_no_scrape_has_judged_is_not_known_and_why(server: Prometheus) -> N
     assert found.not_judged.count("the login lacks mon_role (collector waits)") == 1
     nothing = read_diagnosis(server, 'instance="TWO"', Span("hour", START, START + 3600))
     assert (nothing.word, nothing.level, nothing.account) == ("NOT KNOWN", "none", {})
+
+
+def test_an_outage_takes_nothing_from_the_load(tmp_path: Path) -> None:
+    end, count = time.time() // 900 * 900, 'ase_transactions_total{instance="A"}'
+    lines = [f"{count} {100 * at} {end - 3600 + at}" for at in range(0, 3600, 15) if not 1330 < at < 2000]
+    with prometheus_with(lines, tmp_path) as url, Prometheus(url) as server:
+        first, *_ = ProfileReader(server, 'instance="A"', Span("hour", end - 3600, end), 15).load()
+    assert first.per_second == pytest.approx(100, rel=0.01)

@@ -133,6 +133,7 @@ def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) 
     assert first.content["later"] and first.snapshot.statements == SNAPSHOT.statements
     assert first.snapshot == replace(at(1).without_text(), at=first.snapshot.at)
     change = next(each for each in server.annotations if each.target == "ONE")
+    assert change.is_incident
     assert change.describe().startswith(f"BLOCKED: incident {first.id} (") and change.tags == ("incident",)
 
 

@@ -118,9 +118,9 @@ def executing(world: World) -> Iterator[Names]:
 
 
 def locks(world: World) -> Iterator[Names]:
-    """Locks that working users hold and blocked users request; each named blocker holds the requested row."""
+    """Locks that users hold and blocked users request; each named blocker, even if idle, holds the requested row."""
     found = [names["process"] for names in working(world)]
-    by_spid = {process.spid: process for process in found}
+    by_spid = {process.spid: process for process in process_snapshot(world).users()}
     wanted = [process for process in found if process.blocked_by]
     blocking = {process.blocked_by: process for process in wanted}
     holders = found[:_MAX_HOLDERS]
