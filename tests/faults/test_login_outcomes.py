@@ -6,8 +6,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.running_exporter import PATIENT, configuration, exporter
 from tests.exporter.simulated import scraper_of
@@ -151,38 +149,6 @@ def test_a_password_is_sent_to_no_more_addresses_than_it_has_attempts_left(
         for _ in range(SCRAPES):
             kind(one)
         assert server.logins == LOGIN_ATTEMPTS
-        one.close()
-
-
-# Damaged tokens, on which the driver may not return, are those of test_corruption.
-TOKENS = st.sampled_from(
-    (
-        *(acknowledgement(status) for status in (5, 6, 7)),
-        FAILED,
-        message(10330, 14, "Permission denied.\n"),
-        message(5701, 10, "Changed database context.\n"),
-    )
-)
-REPLIES = st.lists(st.tuples(st.lists(TOKENS, max_size=3), st.booleans()), max_size=2)
-TALKS = st.sampled_from((None, closing, lambda _: DONE, lambda _: answer(FAILED)))
-
-
-@given(st.lists(st.tuples(REPLIES, TALKS), min_size=3, max_size=3))
-@settings(max_examples=12)
-def test_no_sequence_of_answers_gets_a_login_locked(
-    answers: list[tuple[list[tuple[list[bytes], bool]], Talk | None]],
-) -> None:
-    clock = ShiftedClock()
-    with login_server() as server:
-        one = scraper(server.port, clock)
-        for hour in range(2):
-            for packets, talk in answers:
-                server.reply = b"".join(answer(*tokens, failed=failed) for tokens, failed in packets)
-                # Without an acknowledgement there are no statements, only a login that waits.
-                server.talk = talk if acknowledgement(5) in server.reply else None
-                kind(one, clock)
-            assert server.logins <= LOGIN_ATTEMPTS + hour
-            clock.ahead += HOURLY + 1
         one.close()
 
 

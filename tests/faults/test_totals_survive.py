@@ -167,22 +167,3 @@ def test_without_a_state_directory_the_child_may_die_and_the_exporter_says_so(de
     deployment.kill()
     deployment.start()
     assert set(deployment.totals().values()) == {0}
-
-
-# Every kind of damage: tests/exporter/metrics/test_saved_totals.py.
-@pytest.mark.slow
-def test_damaged_totals_start_again(deployment: Deployment) -> None:
-    deployment.start()
-    deployment.totals()
-    deployment.server.advance(30.0)
-    assert any(deployment.totals().values())
-    deployment.kill()
-    (path,) = (deployment.state / "totals").glob("*.totals")
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    deployment.start()
-    assert set(deployment.totals().values()) == {0}
-    assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log
-    (bad,) = path.parent.glob("*.bad")
-    assert bad.stem == path.stem

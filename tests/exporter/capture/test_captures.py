@@ -25,8 +25,6 @@ from ase_exporter.capture.playback import NOT_RECORDED
 from ase_exporter.catalogue.facts import Reason
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.sysmon.metrics import headlines
-from ase_exporter.sysmon.report import parse
 from ase_simulator.replay.file import read_capture
 
 pytestmark = pytest.mark.timeout(600)
@@ -89,26 +87,3 @@ def test_names_types_and_help_are_stable_and_totals_never_fall(path: Path) -> No
                     before = totals.setdefault(family.name, {}).get(labels, 0.0)
                     assert value >= before >= 0.0, f"{family.name}{labels}: {before} to {value}"
                     totals[family.name][labels] = value
-
-
-@each_capture
-def test_a_report_of_sp_sysmon_agrees_with_the_metrics(path: Path) -> None:
-    first, last = (by_name(scraped(path)[index][1]) for index in (0, -1))
-    for statement in loaded(path).statements:
-        if not statement.sql.startswith("sp_sysmon") or statement.error:
-            continue
-        report = parse("\n".join(line for result in statement.results for line in result.messages))
-        assert report.complete and report.header.mode == "No Clear"
-        printed = by_name(headlines(report))
-        engines = {labels[0] for labels in printed["ase_sysmon_engine_busy_ratio"]}
-        assert len(engines) == sum(last["ase_engines"].values())
-        caches = {name for (name,) in printed["ase_sysmon_cache_utilization_ratio"]}
-        assert caches == {labels[0] for labels in last["ase_cache_size_bytes"]}
-        spent = dict[str, float]()
-        for (*_, mode), value in last["ase_engine_cpu_seconds_total"].items():
-            spent[mode] = spent.get(mode, 0.0) + value
-        for (*_, mode), value in first["ase_engine_cpu_seconds_total"].items():
-            spent[mode] -= value
-        # The report is of other seconds than the scrapes.
-        busy = spent["user"] / sum(spent.values())
-        assert abs(busy - printed["ase_sysmon_server_busy_ratio"]["user",]) < 0.3, spent

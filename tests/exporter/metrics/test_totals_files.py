@@ -53,3 +53,16 @@ def test_totals_that_would_lag_behind_and_not_say_so_are_deleted(full: Path) -> 
     """Whoever continues final totals counts on: another process must not take them for final again."""
     TotalsFiles(full).restore("ONE", CounterStore())
     assert list((full / DIRECTORY).iterdir()) == []
+
+
+def test_damaged_totals_are_set_aside_and_counters_start_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    totals, store = TotalsFiles(tmp_path), CounterStore()
+    assert totals.save("ONE", store)
+    (path,) = (tmp_path / DIRECTORY).iterdir()
+    path.write_bytes(damaged := path.read_bytes()[:-1] + b"x")
+    totals.restore("ONE", store)
+    assert "target ONE: counters restart at 0: saved totals are" in caplog.text
+    (bad,) = (tmp_path / DIRECTORY).iterdir()
+    assert (bad.name, bad.read_bytes(), store.tables) == ("ONE.bad", damaged, {})

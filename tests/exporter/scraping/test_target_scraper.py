@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exporter.clocks import ShiftedClock, leaping
 from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, reading, run, scrape
 from tests.faults.scraping import scrape as timely
 
@@ -64,35 +63,6 @@ def test_a_server_that_hangs_is_answered_in_time_and_recovers(server: Simulated)
     assert "\nase_up 0.0\n" in text(hung)
     server.faults.hang = False
     assert scrape(one).summary.up
-    one.close()
-
-
-def test_a_collector_that_hangs_costs_itself_alone(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The cancelled statement may come back late, and the collector that hangs leaves the others enough time.
-    monkeypatch.setattr(TIMING, "cancel_grace", 200.0)
-    monkeypatch.setattr(TIMING, "collector_share", 0.05)
-    shifted = ShiftedClock()
-    one = small(server, clock=shifted)
-
-    def scraped() -> ScrapeResult:
-        result = ScrapeResult(shifted.monotonic() + 3600.0, clock=shifted.clock)
-        with leaping(shifted, 181.0):
-            one.scrape(result)
-        return result
-
-    scraped()
-    server.faults.only = "monDeviceIO"
-    server.faults.hang = True
-    seen = scraped()
-    assert seen.summary.up
-    failed = {name for name, outcome in seen.outcomes.items() if outcome.reason}
-    assert failed == {"devices"}
-    assert 'ase_exporter_collector_success{collector="devices"} 0.0' in text(seen)
-    assert 'ase_exporter_collector_success{collector="spinlocks"} 1.0' in text(seen)
-    again = scraped()
-    assert list(again.outcomes)[-1] == "devices" or list(again.outcomes)[-2] == "devices"
     one.close()
 
 

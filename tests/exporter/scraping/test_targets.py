@@ -142,17 +142,6 @@ async def test_too_many_different_scrapes_of_a_target_are_rejected(targets: Targ
     assert (await scrape(targets, "ONE", 60, "another")).summary.up
 
 
-async def test_a_hundred_scrapes_try_a_wrong_password_no_more_than_twice(server: Simulated) -> None:
-    wrong = replace(config(server), auth={"default": Auth(user="monitor", password="wrong")})
-    async with running(wrong) as targets:
-        for _ in range(50):
-            for name in ("ONE", "TWO"):
-                answer = await scrape(targets, name)
-                assert not answer.summary.up
-        assert "login monitor" in answer.summary.error
-        assert b'ase_exporter_target_error{reason="login_suspended"} 1.0' in answer.body
-
-
 async def test_each_caller_is_answered_by_its_own_deadline_with_what_was_found(
     server: Simulated, steered: type[Steered]
 ) -> None:
