@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from tests.paths import SHARED
 
 from ase_exporter import config
+from ase_exporter.assets import load_yaml
 from ase_exporter.config.interfaces import Address, find_server, parse_interfaces
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import decoded
@@ -80,59 +82,16 @@ def test_interfaces_come_before_freetds(tmp_path: Path) -> None:
         find_server("billingprod", environment)
 
 
-ONE = [("127.0.0.1", 5100)]
-ENTRIES = {
-    "tcp": ("A\n\tquery tcp ether 127.0.0.1 5100", ONE),
-    "spaces": ("A\n  query   tcp  ether  127.0.0.1   5100  ", ONE),
-    "retries": ("A 5 10\n\tquery tcp ether 127.0.0.1 5100", ONE),
-    "Windows line ends": ("A\r\n\tquery tcp ether 127.0.0.1 5100\r\n", ONE),
-    "a filter": ("A\n\tquery tcp ether 127.0.0.1 5100 ssl", ONE),
-    "a filter with =": ('A\n\tquery tcp ether 127.0.0.1 5100 ssl="CN=a.example"', ONE),
-    "a comment with =": ("# a = b [c]\nA\n\tquery tcp ether 127.0.0.1 5100", ONE),
-    "a mechanism": ("A\n\tquery tcp ether 127.0.0.1 5100\n\tsecmech 1.3.6.1=x", ONE),
-    "several lines": ("A\n\tquery tcp ether no 5100\n\tquery tcp ether 127.0.0.1 5100", [("no", 5100), *ONE]),
-    "IPv6": ("A\n\tquery tcp ether ::1 5100", [("::1", 5100)]),
-    "IPv6 alone": ("A\n\tquery tcp6 ether ::1 5100", [("::1", 5100)]),
-    "TLI": ("A\n\tquery tli tcp /dev/tcp \\x000213ec7f0000010000000000000000", ONE),
-    "TLI, short": ("A\n\tquery tli tcp /dev/tcp 0x000213ec7f000001", ONE),
-    "TLI, upper case": ("A\n\tquery tli tcp /dev/tcp \\x000213EC7F000001", ONE),
-    "TLI, a family in the other order": ("A\n\tquery tli tcp /dev/tcp \\x020013ec7f000001", ONE),
-    "the ellipsis of Windows in a comment": (
-        "# prix\x85\nA\n\t# no\x85B\n\tquery tcp ether 127.0.0.1 5100",
-        ONE,
-    ),
-    "other networks": (
-        "A\n\tquery spx ether H 0x83bd\n\tquery decnet ether no 200\n\tquery tli spx /dev/x \\x0000\n"
-        "\tquery tcp ether 127.0.0.1 5100",
-        ONE,
-    ),
-    "one without ssl": ("A\n\tquery tcp ether s 1 ssl\n\tquery tcp ether 127.0.0.1 5100", [*ONE, ("s", 1)]),
-    "sql.ini, a named pipe": ("[A]\nquery=NLMSNMP,\\pipe\\sybase\nquery=NLWNSCK,127.0.0.1,5100", ONE),
-    "sql.ini": ("[A]\nmaster=NLWNSCK,no,1\nquery=NLWNSCK,127.0.0.1,5100", ONE),
-    "sql.ini, spaces": ("[ A ]\n query = TCP , 127.0.0.1 , 5100", ONE),
-    "sql.ini, a filter": ('[A]\nquery=TCP,127.0.0.1,5100,ssl="CN=a.example"', ONE),
-    "sql.ini, several lines": ("[A]\nquery=TCP,no,1\nquery=TCP,127.0.0.1,5100", [("no", 1), *ONE]),
-}
-FREETDS = {
-    "indented": "\t[A]\n\t\thost = 127.0.0.1\n\tport=5100",
-    "comments": "[A]  # production\n; host = no\nhost = 127.0.0.1 ; primary\nport = 5100 # tcp",
-    "upper case": "[A]\nPORT=5100\nHOST=127.0.0.1",
-    "lower case": "[a]\nhost = 127.0.0.1\nport = 5100",
-    "the last counts": "[A]\nhost = no\nport = 1\n[A]\nhost = 127.0.0.1\nport = 5100",
-    "options of others": "[global]\nhost = no\nport = 1\n[A]\nx = 1\nhost = 127.0.0.1\nport = 5100\n[B]\nport = 2",
-    "Windows line ends": "[A]\r\nhost = 127.0.0.1\r\nport = 5100\r\n",
-    "text after the bracket": "[A] host = no\nhost = 127.0.0.1\nport = 5100",
-    "what all servers share": "[global]\nport = 1\nhost = 127.0.0.1\n[B]\nport = 2\n[global]\nport = 5100\n[A]\n",
-    "a host of its own": "[A]\nhost = 127.0.0.1\n[B]\nhost = no\n[global]\nhost = no\nport = 5100",
-    "a name in a comment": "# [B]\n[A]\nhost = 127.0.0.1\n;[C]\nport = 5100",
-    "blank lines": "[A]\n\nhost = 127.0.0.1\n\nport = 5100\n\n",
-}
+ONE = [["127.0.0.1", 5100]]
+CASES = load_yaml(Path(__file__).with_name("interfaces.yaml").read_text(encoding="utf-8"))
+FREETDS: Mapping[str, str] = CASES["freetds"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
-@pytest.mark.parametrize("entry", [*ENTRIES, *(f"freetds {name}" for name in FREETDS)])
+@pytest.mark.parametrize("entry", [*CASES["entries"], *(f"freetds {name}" for name in FREETDS)])
 def test_an_entry_is_read_in_any_encoding(tmp_path: Path, entry: str, encoding: str) -> None:
-    text, expected = ENTRIES.get(entry) or (FREETDS[entry.removeprefix("freetds ")], ONE)
+    text = CASES["entries"].get(entry) or FREETDS[entry.removeprefix("freetds ")]
+    expected = [tuple(each) for each in CASES["addresses"].get(entry, ONE)]
     text = f"# données PROD »\n{text}" if encoding == "latin-1" else text
     (tmp_path / ".interfaces").write_bytes(text.encode(encoding))
     tried: list[Address] = []
@@ -171,28 +130,7 @@ def test_of_several_query_lines_the_first_that_answers_is_taken(tmp_path: Path) 
     assert find_server("A", home, lambda _: True) == ("plain", 5, f"{tmp_path}/.interfaces, line 6")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "A\n\tmaster tcp ether h 5100\n",
-            r"line 1: A: expected a query line: clients do not use master lines",
-        ),
-        ("[A]\nmaster=TCP,h,5100\n", r"line 1: A: expected a query line"),
-        ("\nA\n\tquery tli tcp /dev/tcp \\x0017\n", r"line 3: A: expected .*, or a TLI address of IPv4"),
-        ("A\n\tquery tli tcp\n", r"line 2: A: expected .*, or a TLI address of IPv4"),
-        ("A\n\tquery decnet ether h 200\n", r"line 2: A: expected a host and a port"),
-        ("A\n\tquery tcp ether h 70000\n", r"line 2: A: expected a host and a port"),
-        ("A\n\tquery tcp ether h\nB\n", r"line 2: A: expected a host and a port"),
-        ("A\n\tquery tcp ether h 0\n", r"line 2: A: expected a host and a port"),
-        ("A\n\tquery tcp ether h port\n", r"line 2: A: expected a host and a port"),
-        ("[A]\nquery=TCP,h\n", r"line 2: A: expected a host and a port"),
-        ("[A]\nhost = h\ntds version = 5.0\n", r"line 2: A: expected a host and a port"),
-        ("[A]\nhost = h\nport = asedb\n", r"line 2: A: expected a host and a port"),
-        ("[A]\nhost = h\ninstance = SQLEXPRESS\n", r"line 3: A: an instance is of Microsoft SQL Server"),
-        ("[A]\ntds version = 5.0\n", r"line 1: A: expected a host and a port"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), CASES["unusable"])
 def test_an_entry_that_cannot_be_used_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / ".interfaces").write_text(text)
     with pytest.raises(UserError, match=rf"\.interfaces: {said}"):
@@ -209,28 +147,12 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> 
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(
-    ("file", "name", "expected"),
-    [
-        ("01-interfaces-ssl-cn", "DEMO_INSTANCE", ONE),
-        ("02-interfaces-ssl-plain", "SYBSRV1", [("127.0.0.1", 5101)]),
-        ("03-interfaces-tli", "TLI1", ONE),
-        ("03-interfaces-tli", "TLI2", ONE),
-        ("04-interfaces-two-query-lines", "DEPLOY24", [("no_such_host_24", 5100), *ONE]),
-        ("05-sql.ini-bom", "ALPHA_XP", ONE),
-        ("05-sql.ini-bom", "alpha", ONE),
-        ("08-freetds.conf", "indented", ONE),
-        ("08-freetds.conf", "inline", ONE),
-        ("08-freetds.conf", "with space name", ONE),
-        ("08-freetds.conf", "v6", [("::1", 5100)]),
-        ("08-freetds.conf", "twice", [("127.0.0.2", 5999)]),
-        ("09-interfaces-latin1-comment", "PROD", [("127.0.0.1", 5110)]),
-    ],
-)
-def test_files_of_others(file: str, name: str, expected: list[tuple[str, int]]) -> None:
+@pytest.mark.parametrize("case", CASES["of_others"], ids=str)
+def test_files_of_others(case: list[Any]) -> None:
+    file, name, *expected = case
     found = parse_interfaces(decoded((SHARED / "judges" / "field" / file).read_bytes()), name)
     assert found
-    assert [(each.host, each.port) for each in found] == expected
+    assert [[each.host, each.port] for each in found] == (expected[0] if expected else ONE)
 
 
 @pytest.mark.parametrize(
