@@ -17,22 +17,7 @@ from ase_exporter.checks.view import check_view
 from ase_exporter.views.terminal import print_view
 from ase_simulator.faults import Break
 
-CUSTOM = """
-broken:
-  help: A select with a mistake.
-  sql: select nothing from master..sysprocesses
-  columns: {nothing: int}
-  roles: []
-  metrics: {ase_custom_nothing: {help: Nothing at all., column: nothing}}
-wordy:
-  help: A text where a number is expected.
-  sql: select @@servername, 7
-  columns: {name: int, seven: int}
-  roles: []
-  metrics:
-    ase_custom_words: {help: A name as a number., column: name}
-    ase_custom_seven: {help: A number., column: seven}
-"""
+CUSTOM = Path(__file__).with_name("custom.yaml").read_text(encoding="utf-8")
 # The command, which gives a driver that hangs little time.
 IMPATIENT = """
 from ase_exporter import cli

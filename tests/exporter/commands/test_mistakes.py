@@ -48,26 +48,6 @@ WRITTEN = (
     "serve --web.listen-address 127.0.0.1:0 --state-dir",
 )
 
-DELETING = """mine:
-  help: Deletes.
-  sql: delete master..sysprocesses
-  columns: {n: int}
-  metrics: {ase_custom_n: {help: Number of rows., column: n}}
-"""
-MISSPELT = """mine:
-  help: A label that is no column.
-  sql: select db_name(dbid), count(*) from master..sysprocesses group by dbid
-  columns: {DBName: varchar, n: int}
-  labels: {database: DBNam}
-  metrics: {ase_custom_n: {help: Number of rows., column: n}}
-"""
-OF_A_TABLE = """mine:
-  help: A label that is no column.
-  table: monOpenObjectActivity
-  labels: {table: ObjectNam}
-  metrics: {ase_custom_scans_total: {help: Number of scans., column: LogicalReads}}
-"""
-
 
 @pytest.fixture(scope="module")
 def filled(
@@ -77,7 +57,7 @@ def filled(
     directory = tmp_path_factory.mktemp("mistakes")
     for name, text in {"password": server.password, "wrong": "wrong", "empty": "\n"}.items():
         (directory / name).write_text(text)
-    for name, text in {"deleting": DELETING, "misspelt": MISSPELT, "table": OF_A_TABLE}.items():
+    for name, text in TABLE["catalogues"].items():
         (directory / name).mkdir()
         (directory / name / "mine.yaml").write_text(text)
     with server.login("sa") as query:
