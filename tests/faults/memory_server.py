@@ -8,56 +8,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from tests.exporter.scraping.test_answers import Answer, FakeRow, answer
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.ase.cost import Cost
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import facts
 
 # By metric, value of its label, and instance.
 Growth = Counter[tuple[str, str, str]]
 
-# Types of columns by table; metrics by column; the column with the name of what a row counts for.
-TABLES: dict[str, dict[str, str]] = {
-    "monState": {
-        "StartDate": "datetime",
-        "CountersCleared": "datetime",
-        "Transactions": "int",
-        "LogicalReads": "bigint",
-    },
-    "monDataCache": {"CacheID": "int", "CacheName": "varchar", "CacheSearches": "unsigned int"},
-    "monSpinlockActivity": {
-        "SpinlockName": "varchar",
-        "SpinlockSlotID": "int",
-        "Grabs": "bigint",
-    },
-    "monOpenObjectActivity": {
-        "DBID": "int",
-        "ObjectID": "int",
-        "DBName": "varchar",
-        "ObjectName": "varchar",
-        "IndexID": "int",
-        "LogicalReads": "bigint",
-        "LockWaits": "int",
-    },
-}
-COUNTERS: dict[str, dict[str, str]] = {
-    "monState": {"Transactions": "ase_transactions_total", "LogicalReads": "ase_logical_reads_total"},
-    "monDataCache": {"CacheSearches": "ase_cache_searches_total"},
-    "monSpinlockActivity": {"Grabs": "ase_spinlock_grabs_total"},
-    "monOpenObjectActivity": {
-        "LogicalReads": "ase_object_logical_reads_total",
-        "LockWaits": "ase_object_lock_waits_total",
-    },
-}
-NAMES = {
-    "monState": "",
-    "monDataCache": "CacheName",
-    "monSpinlockActivity": "SpinlockName",
-    "monOpenObjectActivity": "ObjectName",
-}
+_READ = load_yaml(Path(__file__).with_name("memory_tables.yaml").read_text(encoding="utf-8"))
+TABLES: dict[str, dict[str, str]] = {table: each["columns"] for table, each in _READ.items()}
+COUNTERS: dict[str, dict[str, str]] = {table: each["counters"] for table, each in _READ.items()}
+NAMES: dict[str, str] = {table: each["name"] for table, each in _READ.items()}
 OBJECTS = "monOpenObjectActivity"
 # Values from which a counter of that type is about to wrap.
 EDGES = {"int": (0, (1 << 31) - 9_000), "unsigned int": (0, (1 << 32) - 9_000), "bigint": (0, 1 << 40)}

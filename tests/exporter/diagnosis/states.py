@@ -35,6 +35,9 @@ EVENTS = {
     9999: "waiting for something that no catalogue knows",
 }
 SERIES: list[dict[str, Any]] = load_yaml(Path(__file__).with_name("states.yaml").read_text(encoding="utf-8"))
+HEALTHY: dict[str, list[dict[str, Any]]] = load_yaml(
+    Path(__file__).with_name("healthy.yaml").read_text(encoding="utf-8")
+)
 
 
 @dataclass
@@ -125,67 +128,29 @@ def generated(seed: int) -> State:
 def healthy(busy: float = 0.4) -> State:
     """A server of four engines that has everything and lacks nothing."""
     state = State()
-    state.set("ase_up", 1.0)
-    state.set("ase_engines", 4.0, state="online")
     for engine in "0123":
         state.set("ase_engine_cpu_seconds_total", busy, engine=engine, mode="user")
         state.set("ase_engine_cpu_seconds_total", 1 - busy, engine=engine, mode="idle")
-    for what, rate in {"grabs": 1e6, "waits": 1e3, "spins": 1e4}.items():
-        state.set(f"ase_spinlock_{what}_total", rate, spinlock="cache", **{"class": "data_cache"})
-    state.set("ase_run_queue_length", 0.1)
-    state.set("ase_wait_seconds_total", 0.3, event_id="54", event="log", **{"class": "write"})
-    state.set("ase_waits_total", 300.0, event_id="54", event="log", **{"class": "write"})
-    state.set("ase_wait_seconds_total", 900.0, event_id="250", event="client", **{"class": "input"})
-    for metric in ("ase_processes_blocked", "ase_lock_waits_over_threshold", "ase_deadlocks_total"):
-        state.set(metric, 0.0)
-    state.set("ase_process_longest_block_seconds", 0.0)
-    state.set("ase_transactions_total", 100.0)
-    state.set("ase_logical_reads_total", 6000.0)
-    state.set("ase_network_packets_total", 900.0)
-    for database in ("orders", "tempdb"):
-        state.set("ase_database_state", 1.0, database=database, state="online")
-        state.set("ase_database_suspended_processes", 0.0, database=database)
-        state.set("ase_database_log_full", 0.0, database=database)
-        state.set("ase_database_log_requests_total", 500.0, database=database)
-        state.set("ase_database_log_waits_total", 20.0, database=database)
-        for use in ("data", "log"):
-            state.set("ase_database_size_bytes", 100.0, database=database, use=use)
-            state.set("ase_database_free_bytes", 60.0, database=database, use=use)
-    state.set("ase_device_ios_total", 100.0, device="log1", operation="write")
-    state.set("ase_device_io_seconds_total", 0.1, device="log1")
+    for labels, row in _rows(HEALTHY["same"]):
+        state.set(row["metric"], float(row["value"]), **labels)
     return state
-
-
-# What may be unlike on a healthy server: metric, labels, values.
-WAITS = {"54": "write", "150": "lock", "41": "latch", "251": "output", "29": "read"}
-UNLIKE = [
-    *[
-        (metric, {"event_id": event, "event": event, "class": kind}, values)
-        for event, kind in WAITS.items()
-        for metric, values in {
-            "ase_wait_seconds_total": (0.05, 0.3, 1.0, 5.0, 40.0),
-            "ase_waits_total": (0.1, 20.0, 500.0, 3000.0),
-        }.items()
-    ],
-    ("ase_transactions_total", {}, (0.0, 0.5, 20.0, 100.0, 1000.0)),
-    ("ase_run_queue_length", {}, (0.0, 0.5, 3.0, 40.0)),
-    ("ase_device_io_seconds_total", {"device": "log1"}, (0.1, 1.0, 5.0)),
-    ("ase_spinlock_spins_total", {"spinlock": "cache", "class": "data_cache"}, (1e6, 2e7, 7e7, 2e8)),
-    ("ase_database_free_bytes", {"database": "orders", "use": "log"}, (0.0, 15.0, 60.0)),
-    ("ase_database_free_bytes", {"database": "orders", "use": "data"}, (0.0, 8.0, 60.0)),
-    ("ase_database_suspended_processes", {"database": "orders"}, (0.0, 0.0, 4.0)),
-    ("ase_database_state", {"database": "orders", "state": "loading"}, (0.0, 0.0, 1.0)),
-    ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, (0.0, 0.0, 0.07, 0.5)),
-]
 
 
 def unlike(seed: int) -> State:
     """A healthy server of which up to four things are otherwise, be they wrong or not."""
     chance = random.Random(seed)
     state = healthy(chance.choice([0.005, 0.1, 0.4, 0.8]))
-    for metric, labels, values in chance.sample(UNLIKE, chance.randint(0, 4)):
-        state.set(metric, chance.choice(values), **labels)
+    for row in chance.sample(HEALTHY["unlike"], chance.randint(0, 4)):
+        state.set(row["metric"], float(chance.choice(row["values"])), **row.get("labels", {}))
     return state
+
+
+def _rows(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Each row of a file of series, with each combination of its labels."""
+    for row in rows:
+        each = row.get("each", {})
+        for values in product(*each.values()):
+            yield row.get("labels", {}) | dict(zip(each, values, strict=True)), row
 
 
 def _often(chance: random.Random, usual: float, *others: float, share: float = 0.15) -> float:
@@ -264,12 +229,10 @@ def _devices(state: State, chance: random.Random) -> None:
 
 def _rest(state: State, chance: random.Random) -> None:
     """The series of states.yaml."""
-    for row in SERIES:
-        each, others = row.get("each", {}), row.get("others", [])
-        for values in product(*each.values()):
-            labels = row.get("labels", {}) | dict(zip(each, values, strict=True))
-            value = _often(chance, chance.choice(row["usual"]), *others, share=row.get("share", 0.15))
-            state.set(row["metric"], float(value), **labels)
+    for labels, row in _rows(SERIES):
+        others = row.get("others", [])
+        value = _often(chance, chance.choice(row["usual"]), *others, share=row.get("share", 0.15))
+        state.set(row["metric"], float(value), **labels)
     if chance.random() < 0.1:
         state.set("ase_error_log_messages_total", chance.choice([0.001, 0.5]), error="1105", severity="17")
 
