@@ -5,16 +5,17 @@ over the scrapes of a healthy simulated server: rates and values at the level of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
-from tests.exporter.top.watching import SCENARIOS, watched
+from tests.exporter.top.watching import SCENARIOS, Watched, watched
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.config import yaml_files
@@ -154,20 +155,23 @@ def sized(content: dict[str, Any], site: Site) -> dict[str, Any]:
     return content
 
 
-def _scraped(scenario: dict[str, Any], seconds: int, site: Site) -> tuple[list[Sample], float]:
-    """Samples, and the share of the CPU that spins at the end."""
-    taken = []
+@contextmanager
+def served(scenario: dict[str, Any], site: Site, **options: Any) -> Iterator[Watched]:
+    """The server of a scenario. options: of `watched`."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.yaml"
         file.write_text(yaml.safe_dump(scenario, sort_keys=False))
-        with watched(str(file), interval=INTERVAL, warm_up=WARM_UP, seed=site.seed) as watching:
-            world = watching.server.world
-            for number in range((BEFORE + seconds) // INTERVAL):
-                passed = INTERVAL if number else 0
-                watching.time.ahead += passed
-                watching.run.ask(partial(world.clock.advance, passed))
-                taken.append(watching.sampler.take())
-            spinning = watching.run.ask(lambda: world.operation.point.spinning / len(world.online))
+        with watched(str(file), seed=site.seed, **options) as watching:
+            yield watching
+
+
+def _scraped(scenario: dict[str, Any], seconds: int, site: Site) -> tuple[list[Sample], float]:
+    """Samples, and the share of the CPU that spins at the end."""
+    with served(scenario, site, interval=INTERVAL, warm_up=WARM_UP) as watching:
+        count = (BEFORE + seconds) // INTERVAL
+        taken = [watching.sample(INTERVAL if number else 0) for number in range(count)]
+        world = watching.server.world
+        spinning = watching.run.ask(lambda: world.operation.point.spinning / len(world.online))
     return taken, float(spinning)
 
 
@@ -254,13 +258,11 @@ def _engines(incident: Incident, values: Values, start: Values, since: float, si
     """CPU seconds by engine and mode: what is not busy is idle."""
     found = dict(values)
     for engine in {key[0] for key in values}:
-        own = _busy(incident, engine, size)
-        if own is not None:
-            found[engine, "user"] = start[engine, "user"] + own * since
-            found[engine, "system"] = start[engine, "system"]
-        found[engine, "io"] = start[engine, "io"]
-        used = sum(found[engine, mode] - start[engine, mode] for mode in ("user", "system"))
-        found[engine, "idle"] = start[engine, "idle"] + since - used
+        grown = {mode: values[engine, mode] - start[engine, mode] for mode in ("user", "system")}
+        if (share := _busy(incident, engine, size)) is not None:
+            grown = {"user": share * since, "system": 0.0}
+        for mode, seconds in {**grown, "io": 0.0, "idle": since - sum(grown.values())}.items():
+            found[engine, mode] = start[engine, mode] + seconds
     return found
 
 

@@ -12,14 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-import yaml
-from tests.exporter.top.watching import Watched, watched
-from tests.incidents.running import HEALTHY, Site, read, sized
+from tests.incidents.running import HEALTHY, Site, read, served, sized
 
 from ase_exporter.diagnosis.diagnose import (
     IDLE,
@@ -30,6 +26,7 @@ from ase_exporter.diagnosis.diagnose import (
     diagnose,
     typical,
 )
+from ase_exporter.readings.samples import Sample
 from ase_simulator.model.timeline import FillSettings, StepSettings, apply_settings
 from ase_simulator.model.world import World
 
@@ -63,7 +60,7 @@ class Cause:
     is a share of the engines.
     """
 
-    words: frozenset[str]
+    words: Sequence[str]
     strengths: Sequence[float]
     key: str
     inside: str = ""
@@ -111,93 +108,82 @@ QUIET = (0.9, 0.7, 0.5, 0.3, 0.2, 0.12, 0.09, 0)
 FEW = {"users": 3, "think_ms": 50}
 
 
-def words(*found: str) -> frozenset[str]:
-    return frozenset(found)
-
-
 CAUSES: Mapping[str, Cause] = {
-    "log": Cause(words("LOG", "PERHAPS LOG"), MILLISECONDS, "waits_ms", "54"),
-    "lock": Cause(words("BLOCKED", "LOCK WAITS"), MILLISECONDS, "waits_ms", "150"),
-    "latch": Cause(words("LATCHES"), MILLISECONDS, "waits_ms", "41"),
-    "network": Cause(words("NETWORK"), MILLISECONDS, "waits_ms", "251"),
-    "remote": Cause(words("REMOTE"), MILLISECONDS, "waits_ms", "171"),
-    "disk": Cause(words("DISK"), (0.6, 1, 2, 5, 12, 30, 80, 250), "read_ms"),
-    "spinning": Cause(
-        words("SPINS"), (0.1, 0.3, 0.45, 0.55, 0.6, 0.65, 0.8, 2), "spinlocks", PROCEDURE_CACHE
-    ),
-    "users": Cause(words("SATURATED", "RUN QUEUE"), (1.2, 2, 3, 3.7, 4.2, 5, 7, 12), "users", factor=True),
-    "commits": Cause(words("LOG", "PERHAPS LOG"), (1.05, 1.5, 2, 4, 10, 25, 60, 150), "wait_ms", factor=True),
-    "few on slow disks": Cause(words("DISK"), (0.6, 2, 12, 30, 80, 150, 250, 500), "read_ms", base=FEW),
-    "literals": Cause(words(), (0, 0.5, 1, 2, 4, 6, 8, 10), "per_transaction", "compiles"),
-    "quiet": Cause(words("FELL"), QUIET, "users", factor=True, past=True),
-    "housekeeping": Cause(
-        words("FELL"), QUIET, "users", factor=True, past=True, base={"background_cpu": 0.2}
-    ),
+    "log": Cause(("LOG", "PERHAPS LOG"), MILLISECONDS, "waits_ms", "54"),
+    "lock": Cause(("BLOCKED", "LOCK WAITS"), MILLISECONDS, "waits_ms", "150"),
+    "latch": Cause(("LATCHES",), MILLISECONDS, "waits_ms", "41"),
+    "network": Cause(("NETWORK",), MILLISECONDS, "waits_ms", "251"),
+    "remote": Cause(("REMOTE",), MILLISECONDS, "waits_ms", "171"),
+    "disk": Cause(("DISK",), (0.6, 1, 2, 5, 12, 30, 80, 250), "read_ms"),
+    "spinning": Cause(("SPINS",), (0.1, 0.3, 0.45, 0.55, 0.6, 0.65, 0.8, 2), "spinlocks", PROCEDURE_CACHE),
+    "users": Cause(("SATURATED", "RUN QUEUE"), (1.2, 2, 3, 3.7, 4.2, 5, 7, 12), "users", factor=True),
+    "commits": Cause(("LOG", "PERHAPS LOG"), (1.05, 1.5, 2, 4, 10, 25, 60, 150), "wait_ms", factor=True),
+    "few on slow disks": Cause(("DISK",), (0.6, 2, 12, 30, 80, 150, 250, 500), "read_ms", base=FEW),
+    "literals": Cause((), (0, 0.5, 1, 2, 4, 6, 8, 10), "per_transaction", "compiles"),
+    "quiet": Cause(("FELL",), QUIET, "users", factor=True, past=True),
+    "housekeeping": Cause(("FELL",), QUIET, "users", factor=True, past=True, base={"background_cpu": 0.2}),
     "cpu": Cause(
-        words("COSTLIER", "SATURATED"), (1.05, 1.2, 1.4, 2, 2.7, 3.5, 5, 8), "cpu_ms", factor=True, past=True
+        ("COSTLIER", "SATURATED"), (1.05, 1.2, 1.4, 2, 2.7, 3.5, 5, 8), "cpu_ms", factor=True, past=True
     ),
-    "log space": Cause(words("LOG FILLS", "FULL", "SUSPENDED"), SPACE, "fill", "orders log"),
-    "data space": Cause(words("SPACE LOW", "FULL"), SPACE, "fill", "orders data"),
-    "locks": Cause(words("LOCKS", "LOCKS USED UP"), SPACE, "held_locks"),
-    "tempdb space": Cause(words("SPACE LOW", "FULL"), SPACE, "fill", "tempdb data"),
+    "log space": Cause(("LOG FILLS", "FULL", "SUSPENDED"), SPACE, "fill", "orders log"),
+    "data space": Cause(("SPACE LOW", "FULL"), SPACE, "fill", "orders data"),
+    "locks": Cause(("LOCKS", "LOCKS USED UP"), SPACE, "held_locks"),
+    "tempdb space": Cause(("SPACE LOW", "FULL"), SPACE, "fill", "tempdb data"),
 }
 SITES = [Site(seed, engines) for engines, seed in product((4, 32, 128), (1, 2))]
 
 
 @dataclass(frozen=True)
-class Truth:
-    """What the model knows of a state. times: the response, of that without the cause; lost: seconds more than that.
+class Load:
+    """What the model knows of a server. response: seconds of a transaction, without the pause before it.
 
-    left: the share of the transactions that are left. full: of the space that the cause fills.
+    throughput: transactions per second. spinning, busy: shares of the engines.
     """
 
-    cause: Cause
-    times: float
-    lost: float
-    left: float
+    response: float
+    throughput: float
     spinning: float
     busy: float
-    full: float
 
     @classmethod
-    def of(cls, cause: Cause, strength: float, world: World, throughput: float, quick: float) -> Self:
-        point, now = world.operation.point, response(world)
-        engines = len(world.online)
-        full = strength if cause.key in ("fill", "held_locks") else 0.0
-        left = point.throughput / throughput
-        return cls(
-            cause, now / quick, now - quick, left, point.spinning / engines, point.busy / engines, full
-        )
-
-    def ill(self, *, compared: bool) -> bool | None:
-        """Whether it is, by the rule; None where both answers are right."""
-        if self.full:
-            return True if self.full >= FULL else False if self.full < FILLS else None
-        if self.cause.key == "users" and self.left < 1:
-            return False if self.left > FEWER else True if compared and not self.left else None
-        if (self.times <= WELL and self.spinning < CALM and self.busy < BUSY) or not self.cause.words:
-            return False
-        if self.spinning >= SPINS:
-            return True
-        if self.times < ILL or (not compared and (self.cause.past or self.lost < LONG)):
-            return None
-        return True
+    def of(cls, world: World) -> Self:
+        point, workload, engines = world.operation.point, world.workload, len(world.online)
+        made = point.throughput
+        response = workload.users / made - workload.think_ms / 1000 if made else 0.0
+        return cls(response, made, point.spinning / engines, point.busy / engines)
 
 
 @dataclass(frozen=True)
 class State:
     """One state of the sweep. said: by the diagnosis, compared with the usual or alone."""
 
-    cause: str
+    name: str
     strength: float
     site: Site
     compared: bool
-    truth: Truth
+    usual: Load
+    now: Load
     said: Diagnosis
 
     @property
+    def times(self) -> float:
+        """How many times as long as without the cause a transaction takes."""
+        return self.now.response / self.usual.response
+
+    @property
     def ill(self) -> bool | None:
-        return self.truth.ill(compared=self.compared)
+        """Whether it is, by the rule; None where both answers are right."""
+        cause, now, left = CAUSES[self.name], self.now, self.now.throughput / self.usual.throughput
+        if cause.key in ("fill", "held_locks"):
+            return True if self.strength >= FULL else False if self.strength < FILLS else None
+        if cause.key == "users" and left < 1:
+            return False if left > FEWER else True if self.compared and not left else None
+        if (self.times <= WELL and now.spinning < CALM and now.busy < BUSY) or not cause.words:
+            return False
+        if now.spinning >= SPINS:
+            return True
+        lost = now.response - self.usual.response
+        return None if self.times < ILL or (not self.compared and (cause.past or lost < LONG)) else True
 
     @property
     def calm(self) -> bool:
@@ -212,57 +198,41 @@ class State:
     def place(self) -> int | None:
         """Of the cause among what is said, from 0; None if it is not."""
         found = dict.fromkeys(each.word for each in self.said.findings)
-        return next((at for at, word in enumerate(found) if word in CAUSES[self.cause].words), None)
+        return next((at for at, word in enumerate(found) if word in CAUSES[self.name].words), None)
 
     def __str__(self) -> str:
-        about = f"{self.cause} {self.strength:g} at {self.site.engines} engines, seed {self.site.seed}"
-        how = f"{'compared' if self.compared else 'alone'}, {self.truth.times:.2f} times"
-        return f"{about}, {how}, {self.truth.spinning:.0%} spins: {self.said.sentence}"
+        about = f"{self.name} {self.strength:g} at {self.site.engines} engines, seed {self.site.seed}"
+        how = f"{'compared' if self.compared else 'alone'}, {self.times:.2f} times"
+        return f"{about}, {how}, {self.now.spinning:.0%} spins: {self.said.sentence}"
 
 
 def sweep(site: Site, causes: Sequence[str] = tuple(CAUSES), every: int = 1) -> Iterator[State]:
     """The states of a server. every: of the strengths, only each so many."""
     content = sized(read(HEALTHY), site)
     content["options"] |= OPTIONS
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "scenario.yaml"
-        file.write_text(yaml.safe_dump(content, sort_keys=False))
-        with watched(str(file), budget=None, seed=site.seed) as watching:
-            world = watching.server.world
-            healthy = world.workload.model_dump()
-            known: dict[str, Any] = {}
-            for name in causes:
-                cause = CAUSES[name]
-                usual = cause.usual(healthy, site.engines)
-                if usual != known:
-                    calm = StepSettings(name="usual", seconds=1, workload=usual, fill=EMPTY)
-                    watching.run.ask(partial(apply_settings, world, calm))
-                    before = [diagnose(_sample(watching)) for _ in range(USUAL)]
-                    baseline = typical([baseline_of(each) for each in before], fmean)
-                    point, quick, known = world.operation.point, response(world), usual
-                for strength in cause.strengths[::-every][::-1]:
-                    watching.run.ask(
-                        partial(apply_settings, world, cause.step(usual, strength, site.engines))
-                    )
-                    sample = _sample(watching)
-                    now = Truth.of(cause, strength, world, point.throughput, quick)
-                    for compared in (True, False):
-                        said = diagnose(sample, baseline if compared else NO_BASELINE)
-                        yield State(name, strength, site, compared, now, said)
+    with served(content, site, budget=None) as watching:
+        world = watching.server.world
+        healthy = world.workload.model_dump()
+        known: dict[str, Any] = {}
 
+        def settled(step: StepSettings) -> Sample:
+            watching.run.ask(partial(apply_settings, world, step))
+            return [watching.sample(seconds) for seconds in (SETTLED, WINDOW)][-1]
 
-def response(world: World) -> float:
-    """Seconds of a transaction in the model, without the pause before it."""
-    point, workload = world.operation.point, world.workload
-    return workload.users / point.throughput - workload.think_ms / 1000 if point.throughput else 0.0
-
-
-def _sample(watching: Watched) -> Any:
-    for seconds in (SETTLED, WINDOW):
-        watching.time.ahead += seconds
-        watching.run.ask(partial(watching.server.world.clock.advance, seconds))
-        sample = watching.sampler.take()
-    return sample
+        for name in causes:
+            cause = CAUSES[name]
+            workload = cause.usual(healthy, site.engines)
+            if workload != known:
+                calm = StepSettings(name="usual", seconds=1, workload=workload, fill=EMPTY)
+                before = [diagnose(settled(calm)) for _ in range(USUAL)]
+                baseline = typical([baseline_of(each) for each in before], fmean)
+                usual, known = Load.of(world), workload
+            for strength in cause.strengths[::-every][::-1]:
+                sample = settled(cause.step(workload, strength, site.engines))
+                now = Load.of(world)
+                for compared in (True, False):
+                    said = diagnose(sample, baseline if compared else NO_BASELINE)
+                    yield State(name, strength, site, compared, usual, now, said)
 
 
 def confusion(states: Sequence[State]) -> Mapping[str, Sequence[State]]:

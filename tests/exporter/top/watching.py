@@ -22,6 +22,7 @@ from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.readings.live import SCREEN, CollectorChoice, TargetSampler, advice_catalogue
 from ase_exporter.readings.recording import Recording
+from ase_exporter.readings.samples import Sample
 from ase_exporter.top.frames import Frame, frame
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
@@ -75,11 +76,15 @@ class Watched:
     sampler: TargetSampler
     time: StandingClock
 
-    def frame(self, after: float = 0.0) -> Frame:
-        """The next frame, that many simulated seconds later."""
+    def sample(self, after: float = 0.0) -> Sample:
+        """The next sample, that many simulated seconds later."""
         self.time.ahead += after
         self.run.ask(partial(self.server.world.clock.advance, after))
-        return frame(self.sampler.take())
+        return self.sampler.take()
+
+    def frame(self, after: float = 0.0) -> Frame:
+        """The next frame, that many simulated seconds later."""
+        return frame(self.sample(after))
 
     def evidence(self, seconds: float = 30.0) -> Evidence:
         """What `advise` knows of it, over so many simulated seconds."""
