@@ -6,12 +6,10 @@ fails, which shows that the rule missed it. pyodbc cannot be imported without un
 cannot connect, on every machine.
 """
 
-import ast
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -40,6 +38,7 @@ _FORBIDDEN = frozenset(
     {"socket.bind", "socket.connect", "subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn"}
 )
 _FIXTURE = re.compile(r"^@pytest\.fixture.*\n(?:async )?def (\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*(?:from ([\w.]+) import (\([^)]*\)|.*)|import (.*))$", re.MULTILINE)
 # Tells the processes of pytest-xdist that they are in the tier: they import conftest.py before they know the options.
 _VARIABLE = "ASE_EXPORTER_UNIT_TIER"
 
@@ -111,24 +110,11 @@ def _leads_outside(name: str) -> bool:
 @cache
 def _imports(path: Path) -> frozenset[str]:
     """All modules, and names in modules, that a file imports."""
-
-    def names() -> Iterator[str]:
-        for node in _statements(ast.parse(path.read_text(encoding="utf-8")).body):
-            if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
-                yield node.module
-
-    return frozenset(names())
-
-
-def _statements(found: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """These and those inside them. Expressions, in which nothing is imported, would take most of the time."""
-    for each in found:
-        yield each
-        for part in ("body", "orelse", "finalbody", "handlers"):
-            yield from _statements(getattr(each, part, ()))
+    found: set[str] = set()
+    for module, names, modules in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        found.update(re.findall(r"[\w.]+", modules))
+        found.update({module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))} if module else ())
+    return frozenset(found)
 
 
 def _install_pyodbc_stand_in() -> None:
