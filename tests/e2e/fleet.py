@@ -21,11 +21,11 @@ from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 from tests.ports import free_block
 from tests.programs import START, answers, eventually
-from tests.webhook import Webhook
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Prometheus, Sample
 from ase_simulator.demo.processes import HOST, Processes
+from ase_simulator.demo.webhook import Notification, receiving
 
 SCALE_OUT = REPOSITORY / "deploy" / "scale-out"
 COMPOSE = load_yaml((SCALE_OUT / "docker-compose.yml").read_text())
@@ -50,12 +50,13 @@ READY = {"victoriametrics": "/health", "vmalert": "/health"}
 class Fleet:
     """The running fleet.
 
-    ports: by service. servers: the port of each simulated server, by name. more: extra arguments by service.
+    notifications: that were sent. ports: by service. servers: the port of each simulated server, by name. more: extra
+    arguments by service.
     """
 
     directory: Path
     processes: Processes
-    webhook: Webhook
+    notifications: list[Notification]
     ports: dict[str, int]
     servers: dict[str, int]
     more: dict[str, list[str]] = field(default_factory=dict)
@@ -157,8 +158,9 @@ def fleet(directory: Path, still: int, live: Sequence[str]) -> Iterator[Fleet]:
     servers = {f"IDLE{number + 1:03}": first + number for number in range(still)}
     servers |= {name.upper(): first + still + number for number, name in enumerate(live)}
     idle = {"scenario": "idle", "server": "IDLE{n:03d}", "count": still}
-    with Webhook() as webhook, Processes(directory) as processes:
-        running = Fleet(directory, processes, webhook, ports, servers)
+    notifications: list[Notification] = []
+    with receiving(HOST, 0, notifications.append) as ports["webhook"], Processes(directory) as processes:
+        running = Fleet(directory, processes, notifications, ports, servers)
         _write(running, directory)
         (directory / "idle.yaml").write_text(
             yaml.safe_dump({"name": "idle", "description": "a fleet", "fleet": [idle]})
@@ -183,7 +185,7 @@ def _write(running: Fleet, directory: Path) -> None:
     """Write the shipped configurations with this fleet's addresses."""
     (directory / "agent.yml").write_text(addressed((SCALE_OUT / "agent.yml").read_text(), running.ports))
     shipped = (REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yml").read_text()
-    shipped = shipped.replace("127.0.0.1:10155", f"{HOST}:{running.webhook.port}")
+    shipped = shipped.replace("127.0.0.1:10155", f"{HOST}:{running.ports['webhook']}")
     shipped = shipped.replace("templates/*.tmpl", f"{REPOSITORY}/deploy/alertmanager/templates/*.tmpl")
     (directory / "alertmanager.yml").write_text(shipped)
     targets = [

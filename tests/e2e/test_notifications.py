@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -16,11 +16,10 @@ from tests.alerts.laboratory.lines import time_lines
 from tests.alerts.laboratory.promtool import fired
 from tests.paths import DEPLOY
 from tests.programs import START, answers, eventually, listening
-from tests.webhook import Webhook
 
 from ase_simulator.demo import scaling
 from ase_simulator.demo.processes import HOST
-from ase_simulator.demo.webhook import Notification
+from ase_simulator.demo.webhook import Notification, receiving
 
 ALERTMANAGER = DEPLOY / "alertmanager"
 TEMPLATES = str(ALERTMANAGER / "templates" / "*.tmpl")
@@ -33,11 +32,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 class Alertmanager:
     """A running one with the shipped configuration, as one test sees it: through alerts of jobs of its own.
 
-    They are posted as Prometheus does, and arrive at the webhook.
+    They are posted as Prometheus does. arrived: all that was sent to the webhook.
     """
 
     url: str
-    webhook: Webhook
+    arrived: list[Notification]
     job: str = "ase"
 
     def fire(self, *alerts: dict[str, str], **more: str) -> None:
@@ -53,7 +52,7 @@ class Alertmanager:
         return alert(name, severity, f"{self.job}-{instance}", job=self.job) | labels
 
     def received(self) -> list[Notification]:
-        return self._own(self.webhook.notifications())
+        return [each for each in self.arrived if each.labels["job"].startswith(self.job)]
 
     def names(self, instance: str) -> list[str]:
         """Of the alerts that were sent of a server."""
@@ -64,27 +63,25 @@ class Alertmanager:
     def wait(self, *names: str) -> None:
         """Wait until all of these alerts were sent as firing."""
 
-        def sent(everything: Sequence[Notification]) -> bool:
-            return set(names) <= {each.name for each in self._own(everything) if each.status == "firing"}
+        def sent() -> set[str]:
+            return {each.name for each in self.received() if each.status == "firing"}
 
-        assert self.webhook.wait(sent, timeout=60), names
-
-    def _own(self, everything: Sequence[Notification]) -> list[Notification]:
-        return [each for each in everything if each.labels["job"].startswith(self.job)]
+        eventually(f"{names} are sent", lambda: sent() >= {*names})
 
 
 @contextmanager
 def alertmanager(directory: Path, pace: scaling.Pace) -> Iterator[Alertmanager]:
-    with Webhook() as webhook:
+    arrived: list[Notification] = []
+    with receiving(HOST, 0, arrived.append) as webhook:
         text = (ALERTMANAGER / "alertmanager.yml").read_text()
-        text = text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}")
+        text = text.replace("127.0.0.1:10155", f"{HOST}:{webhook}")
         (directory / "alertmanager.yml").write_text(scaling.scaled_alertmanager(text, pace, TEMPLATES))
         options = [f"--config.file={directory / 'alertmanager.yml'}", f"--storage.path={directory / 'data'}"]
         options += [f"--web.listen-address={HOST}:0", "--cluster.listen-address="]
         with listening(directory / "alertmanager.log", "prometheus-alertmanager", *options) as port:
             url = f"http://{HOST}:{port}"
             eventually("Alertmanager is ready", partial(answers, f"{url}/-/ready"), START)
-            yield Alertmanager(url, webhook)
+            yield Alertmanager(url, arrived)
 
 
 @pytest.fixture(scope="module")

@@ -5,18 +5,20 @@ import signal
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import httpx2
 import pytest
 from tests import needs
 from tests.e2e.fleet import INTERVAL, Fleet, fleet
+from tests.programs import eventually
 
 from ase_simulator.demo.webhook import Notification
 
 IDLE = 199
 LIVE = "memscale"
+AGENTS = ("agent-a", "agent-b")
 MINUTE = 60.0
 # For everything to be scraped twice and to arrive.
 SETTLED = 3 * INTERVAL
@@ -159,10 +161,12 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
         away(running, "agent-a", signal.SIGKILL)
         away(running, "victoriametrics", signal.SIGTERM)
         store_killed = away(running, "victoriametrics", signal.SIGKILL)
-        deadline = time.monotonic() + 120
-        while max(backlog(running, "agent-a"), backlog(running, "agent-b")) > INTERVAL:
-            assert time.monotonic() < deadline, "an agent does not catch up"
-            time.sleep(1)
+        eventually(
+            "the agents catch up",
+            lambda: max(backlog(running, each) for each in AGENTS) <= INTERVAL,
+            120,
+            every=1,
+        )
         compared = Span(first, time.time() - 2 * INTERVAL)
         time.sleep(UNSENT)
         found = stored(running, compared)
@@ -194,12 +198,12 @@ def test_every_server_is_there_and_a_minute_without_an_agent_or_the_store_loses_
 
 
 def test_rules_are_evaluated_there_and_their_alerts_arrive(lived: Lived) -> None:
-    def contended(arrived: Sequence[Notification]) -> list[Notification]:
-        return [each for each in arrived if each.name == "AseSpinlockContention" and each.status == "firing"]
+    def contended() -> list[Notification]:
+        told = [each for each in lived.running.notifications if each.name == "AseSpinlockContention"]
+        return [each for each in told if each.status == "firing"]
 
-    webhook = lived.running.webhook
-    assert webhook.wait(lambda arrived: bool(contended(arrived)), timeout=600)
-    told = contended(webhook.notifications())
+    eventually("contention is told", lambda: bool(contended()), 600)
+    told = contended()
     assert {each.labels["instance"] for each in told} == {LIVE.upper()}
     lived.running.wait(f"count(count by (instance) (ase:spinlock_grabs:rate1m)) == {IDLE + 1}", timeout=600)
     print(f"\n{told[0].annotations['summary']}")

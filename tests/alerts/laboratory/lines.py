@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -204,20 +205,15 @@ def _seen(name: str, value: Value, lost: str) -> str:
 def _notation(values: Sequence[str]) -> str:
     """Runs of equal values as promtool abbreviates them. A series that ended stays ended without further markers."""
     parts: list[str] = []
-    start = 0
-    for end in range(1, len(values) + 1):
-        if end < len(values) and values[end] == values[start]:
-            continue
-        value, more = values[start], end - start - 1
+    for value, run in groupby(values):
+        more = len([*run]) - 1
         if value == "stale":
-            parts.append("stale" if start else "_")
-            if more:
-                parts.append(f"_x{more}")
+            parts.append("stale" if parts else "_")
+            parts += [f"_x{more}"] if more else []
         elif value == "_":
             parts.append(f"_x{more + 1}")
         else:
             parts.append(f"{value}x{more}" if more else value)
-        start = end
     return " ".join(parts)
 
 

@@ -57,26 +57,26 @@ def _evaluated(lines: Sequence[TimeLine], rules: Path) -> Iterator[tuple[str, Fi
         directory = Path(name)
         files = list(_rule_files(rules, family, directory))
         results = evaluate_series(series, interval, directory, queries, files, min(interval, 60))
-    moments: dict[tuple[str, str], list[int]] = defaultdict(list)
+    moments: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for (_, at), samples in results.items():
-        found_at = {(sample.labels["job"], sample.labels["alertname"]) for sample in samples}
-        found_at |= {
-            (sample.labels["job"], f"{sample.labels['alertname']} critical")
-            for sample in samples
-            if sample.labels["severity"] == "critical"
-        }
-        for found in found_at:
-            moments[found].append(at)
+        for labels in (sample.labels for sample in samples):
+            found = moments[labels["job"]]
+            found[labels["alertname"]].add(at)
+            if labels["severity"] == "critical":
+                found[f"{labels['alertname']} critical"].add(at)
     for number, line in enumerate(lines):
-        firings = {
-            alert: [
-                (float(each[0]), float(each[-1]))
-                for each in periods([at for at in times if at <= line.lasts], step)
-            ]
-            for (job, alert), times in moments.items()
-            if job == f"t{number:03}" and times[0] <= line.lasts
+        within = {
+            alert: sorted(at for at in times if at <= line.lasts)
+            for alert, times in moments[f"t{number:03}"].items()
         }
-        yield line.title, firings
+        yield (
+            line.title,
+            {
+                alert: [(float(each[0]), float(each[-1])) for each in periods(times, step)]
+                for alert, times in within.items()
+                if times
+            },
+        )
 
 
 def _rule_files(rules: Path, family: str, directory: Path) -> Iterator[Path]:
