@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -45,6 +46,13 @@ def answers(url: str) -> bool:
         return bool(httpx2.get(url, trust_env=False, timeout=SOON).is_success)
     except httpx2.TransportError:
         return False
+
+
+def said_by(*command: str | Path, **options: Any) -> str:
+    """What a program prints, which must end well. options: of subprocess.run."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return str(done.stdout)
 
 
 @contextmanager

@@ -1,20 +1,18 @@
 """The shipped Alertmanager configuration is valid and routes by severity and team."""
 
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from tests.paths import DEPLOY
+from tests.programs import said_by
 
 ALERTMANAGER = DEPLOY / "alertmanager"
 
 
 def amtool(*arguments: str | Path) -> str:
-    return subprocess.run(
-        ["amtool", *map(str, arguments)], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return said_by("amtool", *arguments).strip()
 
 
 def rendered(template: str, data: Mapping[str, object], folder: Path) -> str:

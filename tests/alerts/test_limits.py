@@ -2,13 +2,13 @@
 
 import os
 import re
-import subprocess
 from itertools import product
 from pathlib import Path
 
 import pytest
 from tests.alerts.shipped import ALERTS, NAMES
 from tests.needs import needs_prometheus
+from tests.programs import said_by
 
 from ase_exporter.errors import UserError
 from ase_exporter.rules.definitions import own_rule_files
@@ -112,19 +112,6 @@ def test_a_file_has_thresholds_and_limits_of_some_servers(tmp_path: Path) -> Non
     assert list(found.limits) == [of_a]
 
 
-def written_rules(directory: Path, thresholds: Thresholds) -> None:
-    for name, text in rule_files(15, own_rule_files(thresholds)).items():
-        (directory / name).write_text(text)
-
-
-def run(test: Path) -> None:
-    environment = os.environ | {"TMPDIR": str(test.parent)}
-    done = subprocess.run(
-        ["promtool", "test", "rules", test], capture_output=True, text=True, env=environment, timeout=600
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-
-
 @needs_prometheus
 @pytest.mark.parametrize(
     "alert", [name if name in SAMPLE else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
@@ -136,7 +123,7 @@ def test_servers_whose_limits_are_the_shipped_ones_fire_as_shipped(tmp_path: Pat
     shipped = {name: parameters()[name] for name in limitable()}
     nonsense = {name: str(round(float(value) * 0.37, 9)) for name, value in shipped.items()}
     limits = [Limit({"instance": server}, shipped) for server in servers]
-    written_rules(tmp_path, Thresholds(nonsense, limits))
-    text = test.read_text().replace("../rules/", f"{tmp_path}/")
-    (tmp_path / test.name).write_text(text)
-    run(tmp_path / test.name)
+    for name, text in rule_files(15, own_rule_files(Thresholds(nonsense, limits))).items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / test.name).write_text(test.read_text().replace("../rules/", f"{tmp_path}/"))
+    said_by("promtool", "test", "rules", tmp_path / test.name, env=os.environ | {"TMPDIR": str(tmp_path)})

@@ -1,7 +1,6 @@
 """Every query of every dashboard in VictoriaMetrics, over the recordings of recorded.py and rules by vmalert."""
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from tests.dashboards.recorded import END, INTERVAL, SERVERS, WINDOW, adapted_ru
 from tests.dashboards.test_queries import MOMENTS, SHOWN
 from tests.e2e.simulated_time import Recording
 from tests.ports import HOST, free_block
-from tests.programs import START, answers, eventually, running
+from tests.programs import START, answers, eventually, running, said_by
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(1800), needs.VICTORIA_METRICS]
 
@@ -77,8 +76,7 @@ def replay_rules(directory: Path, store: httpx2.Client, start: float) -> None:
     command += [f"-datasource.url={store.base_url}", f"-remoteWrite.url={store.base_url}"]
     command += [f"-replay.timeFrom={span[0]}", f"-replay.timeTo={span[1]}", "-replay.rulesDelay=0s"]
     for _ in range(LONGEST_CHAIN):
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-2000:]
+        said_by(*command)
         # What was written is seen from now on.
         store.get("/internal/force_flush").raise_for_status()
 

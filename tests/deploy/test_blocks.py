@@ -1,7 +1,6 @@
 """The YAML of the documents loads, their PromQL parses, their SQL runs, their Python imports what there is."""
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import fields
@@ -13,6 +12,7 @@ import yaml
 from tests.deploy.fenced import Block, blocks
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
+from tests.programs import said_by
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.assets import load_yaml
@@ -59,10 +59,7 @@ def load_custom_metrics(text: str, directory: Path) -> None:
 def load_prometheus(text: str, directory: Path) -> None:
     path = directory / "prometheus.yml"
     path.write_text(text)
-    checked = subprocess.run(
-        ["promtool", "check", "config", "--syntax-only", path], capture_output=True, text=True
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    said_by("promtool", "check", "config", "--syntax-only", path)
 
 
 # Keys that only such a file has -> loader; the first match is used.
@@ -103,19 +100,19 @@ def test_yaml_that_is_wrong_is_seen(text: str, tmp_path: Path) -> None:
         loader(text)(text, tmp_path)
 
 
-def rules(queries: list[str], directory: Path) -> "subprocess.CompletedProcess[str]":
-    """promtool's verdict on queries."""
+def check(queries: list[str], directory: Path) -> None:
+    """Let promtool parse queries."""
     path = directory / "rules.yaml"
     group = {"name": "queries", "rules": [{"record": f"q{n}", "expr": q} for n, q in enumerate(queries)]}
     path.write_text(yaml.safe_dump({"groups": [group]}))
-    return subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True)
+    said_by("promtool", "check", "rules", path)
 
 
 def test_promql_parses(tmp_path: Path) -> None:
     queries = [query for block in blocks("promql") for query in re.split(r"\n\n|\n(?=\S)", filled(block))]
-    checked = rules([query for query in queries if query.strip()], tmp_path)
-    assert checked.returncode == 0, checked.stderr
-    assert rules(["sum by ("], tmp_path).returncode != 0
+    check([query for query in queries if query.strip()], tmp_path)
+    with pytest.raises(AssertionError):
+        check(["sum by ("], tmp_path)
 
 
 @pytest.mark.parametrize("block", blocks("sql"), ids=str)

@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.paths import DEPLOY, REPOSITORY
+from tests.programs import said_by
 
 from ase_exporter.assets import load_yaml
 
@@ -47,11 +47,10 @@ def test_the_units_run_what_the_package_installs_as_the_user_that_it_creates() -
     not shutil.which("dpkg-deb"), reason="dpkg-deb, which lists the contents, is not installed"
 )
 def test_the_deb_is_built_and_holds_everything(tmp_path: Path) -> None:
-    built = subprocess.run([PACKAGES / "build.sh", "deb"], capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout + built.stderr
+    said_by(PACKAGES / "build.sh", "deb")
     (package,) = (REPOSITORY / "dist").glob("ase-exporter_*.deb")
-    listed = subprocess.run(["dpkg-deb", "--contents", package], capture_output=True, text=True, check=True)
-    files = {line.split()[5].removeprefix(".") for line in listed.stdout.splitlines()}
+    listed = said_by("dpkg-deb", "--contents", package).splitlines()
+    files = {line.split()[5].removeprefix(".") for line in listed}
     assert {
         "/usr/bin/ase-exporter",
         "/usr/lib/systemd/system/ase-exporter.service",
@@ -61,7 +60,7 @@ def test_the_deb_is_built_and_holds_everything(tmp_path: Path) -> None:
     } <= files
     assert not any(name.endswith("perf.conf") and name.startswith("/usr/lib") for name in files)
     # The virtual environment works where it is installed, not where it was built.
-    subprocess.run(["dpkg-deb", "--extract", package, tmp_path], check=True)
+    said_by("dpkg-deb", "--extract", package, tmp_path)
     program = (tmp_path / "opt" / "ase-exporter" / "bin" / "ase-exporter").read_text()
     assert program.startswith("#!/opt/ase-exporter/bin/python")
     service = (tmp_path / "usr" / "lib" / "systemd" / "system" / "ase-exporter.service").read_text()

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.paths import REPOSITORY
-from tests.programs import SOON, START, eventually
+from tests.programs import SOON, START, eventually, said_by
 
 DISTRIBUTIONS = {"exporter": "ase_exporter", "simulator": "ase_simulator"}
 # What the distributions are built from: themselves, and where their symbolic links lead.
@@ -213,10 +213,6 @@ def test_serving_imports_nothing_that_only_an_extra_installs(bin_directory: Path
 import ase_exporter.web.server, ase_simulator, json, sys
 print(json.dumps([[*sys.modules], ase_exporter.__file__, ase_simulator.__file__]))
 """
-    imported = subprocess.run(
-        [bin_directory / "python", "-c", code], capture_output=True, text=True, env=CLEAN
-    )
-    assert imported.returncode == 0, imported.stderr
-    modules, *files = json.loads(imported.stdout)
+    modules, *files = json.loads(said_by(bin_directory / "python", "-c", code, env=CLEAN))
     assert not {"numpy", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(modules)
     assert all(file.startswith(str(bin_directory.parent)) for file in files), "the wheels' code is what runs"

@@ -2,13 +2,12 @@
 
 import re
 import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.deploy.test_compose import COMPOSE, FLEET, with_defaults
 from tests.paths import REPOSITORY
+from tests.programs import said_by
 
 from ase_exporter.assets import load_yaml
 from ase_exporter.config import load
@@ -30,13 +29,6 @@ def job(name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def said_by(*command: str | Path) -> str:
-    """What a checker says, which must be content."""
-    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 def test_prometheus_accepts_the_agents_configuration_and_the_rules() -> None:
     said_by("promtool", "check", "config", "--agent", SCALE_OUT / "agent.yml")
     said_by("promtool", "check", "rules", SCALE_OUT / "rules.yaml")
@@ -44,7 +36,9 @@ def test_prometheus_accepts_the_agents_configuration_and_the_rules() -> None:
 
 @pytest.mark.skipif(not shutil.which("vmalert"), reason="vmalert (victoria-metrics) is not installed")
 def test_vmalert_accepts_every_rule() -> None:
-    said_by("vmalert", "-dryRun", "-rule=alerts/rules/*.yaml", "-rule=deploy/scale-out/rules.yaml")
+    said_by(
+        "vmalert", "-dryRun", "-rule=alerts/rules/*.yaml", "-rule=deploy/scale-out/rules.yaml", cwd=REPOSITORY
+    )
 
 
 def test_the_rest_is_taken_from_the_file_for_one_machine() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.deploy.fenced import block
 from tests.paths import DEPLOY, DOCS, REPOSITORY
+from tests.programs import said_by
 
 from ase_exporter.config import load
 
@@ -55,22 +56,16 @@ def test_systemd_accepts_the_unit_without_a_word(installed: Path, name: str) -> 
 def test_the_exposure_that_systemd_reckons_is_low_and_as_the_page_states(
     installed: Path, name: str, highest: float
 ) -> None:
-    judged = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", installed / name],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (exposure,) = re.findall(rf"Overall exposure level for {re.escape(name)}: ([\d.]+) ", judged.stdout)
+    judged = said_by("systemd-analyze", "security", "--offline=true", installed / name)
+    (exposure,) = re.findall(rf"Overall exposure level for {re.escape(name)}: ([\d.]+) ", judged)
     assert float(exposure) <= highest
     page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
     found = re.search(
         r"of systemd (\d+) reports an exposure of ([\d.]+) for the exporter and ([\d.]+) for", page
     )
     assert found
-    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout
     # Others reckon by other rules.
-    if version.startswith(f"systemd {found[1]} "):
+    if said_by("systemd-analyze", "--version").startswith(f"systemd {found[1]} "):
         assert exposure == found[2 + NAMES.index(name)]
 
 
