@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from dashboards import write
 from tests.dashboards import machine
 from tests.e2e.evaluation import Query, Results, evaluate_series
-from tests.e2e.simulated_time import ALWAYS, MONITORING, RULES, Recording, metrics_in_rules, record
+from tests.e2e.simulated_time import ALWAYS, RULES, Recording, metrics_in_rules, record
 from tests.exporter.host.perf_stand_in import StandIn
 from tests.exporter.sysmon.simulated import simulated_report
 from tests.programs import START
@@ -43,23 +44,8 @@ SMALL_PAGES = 4
 REAL_INTERVAL = 0.1
 
 
-@dataclass(frozen=True)
-class Server:
-    """A scenario on a server of that version. everything: all collectors are on, also those that need sa_role,
-    and sp_sysmon runs."""
-
-    scenario: str
-    version: str | None = None
-    everything: bool = False
-
-
-# The first case study, a healthy server of which all is read, and one of an old version, of which less can be read.
+# The first case study, on the largest server.
 LARGEST = "MEMSCALE"
-SERVERS = {
-    LARGEST: Server("memscale"),
-    "ORDERS": Server("quiet-oltp", everything=True),
-    "ARCHIVE": Server("quiet-oltp", version="15.0.3"),
-}
 
 
 def evaluated(directory: Path, queries: Iterable[Query]) -> Results:
@@ -84,7 +70,13 @@ def adapted_rules(directory: Path) -> list[Path]:
 
 def recordings(directory: Path) -> list[tuple[str, str, Recording]]:
     """Instance, job and recording of each server and of the machine, whose files are written into the directory."""
-    servers = [(name, "ase", _server(server)) for name, server in SERVERS.items()]
+    usual: dict[str, Any] = {
+        "seconds": END,
+        "interval": INTERVAL,
+        "lag": INTERVAL // 2,
+        "metrics": _metrics(),
+    }
+    servers = [(name, "ase", record(**usual, **how)) for name, how in SERVERS.items()]
     return [*servers, ("dbhost1", "host", _machine(directory / "machine"))]
 
 
@@ -92,23 +84,6 @@ def _metrics() -> frozenset[str]:
     """Names of the metrics that a dashboard or a rule reads."""
     found = re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+|scrape_samples_scraped", json.dumps(write.DASHBOARDS))
     return metrics_in_rules() | frozenset(found)
-
-
-def _server(server: Server) -> Recording:
-    more = (
-        dict.fromkeys(load_catalogue()[0].collectors, True) if server.everything else {"spinlock_slots": True}
-    )
-    return record(
-        server.scenario,
-        END,
-        interval=INTERVAL,
-        lag=INTERVAL // 2,
-        module=Module(collectors=more),
-        version=server.version,
-        metrics=_metrics(),
-        auth=Auth(user="sa", password="") if server.everything else MONITORING,
-        beside=_sampled if server.everything else lambda now: (),
-    )
 
 
 def _sampled(now: float) -> Iterator[Family]:
@@ -121,6 +96,20 @@ def _sampled(now: float) -> Iterator[Family]:
 @cache
 def _report() -> Report:
     return parse(simulated_report("16.0", 1))
+
+
+_FEW = {"module": Module(collectors={"spinlock_slots": True})}
+# How each is recorded. Of the healthy one all is read, as sa, and sp_sysmon runs; of an old version less can be read.
+SERVERS: Mapping[str, Mapping[str, Any]] = {
+    LARGEST: {"scenario": "memscale", **_FEW},
+    "ORDERS": {
+        "scenario": "quiet-oltp",
+        "module": Module(collectors=dict.fromkeys(load_catalogue()[0].collectors, True)),
+        "auth": Auth(user="sa", password=""),
+        "beside": _sampled,
+    },
+    "ARCHIVE": {"scenario": "quiet-oltp", "version": "15.0.3", **_FEW},
+}
 
 
 def _machine(directory: Path) -> Recording:

@@ -5,8 +5,8 @@ The table there gives the reason for each of them.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.alerts.shipped import NAMES
@@ -15,37 +15,22 @@ from tests.e2e.expected_timeline import TABLE, documented, until
 from tests.e2e.simulated_time import Recording, Scraping, read_for_rules, record, record_machine
 from tests.exporter.simulated import reading
 
-from ase_exporter.config import Module
-
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 WITHOUT = "## Alerts without a time line"
 
 
-@dataclass(frozen=True)
-class Play:
-    """How long a scenario is observed, in simulated seconds.
-
-    scenario: of the simulator, if not that of the play's name. The rest: as for `record`.
-    """
-
-    seconds: int
-    scenario: str = ""
-    scrape_timeout: float | None = None
-    scraping: Mapping[int, Scraping] = field(default_factory=lambda: {0: Scraping.ALWAYS})
-    module: Module = field(default_factory=read_for_rules)
-
-
-PLAYS = {
-    "storm": Play(1500),
+# How each is recorded: as the scenario of that name, with what rules read, unless it says otherwise.
+PLAYS: Mapping[str, Mapping[str, Any]] = {
+    "storm": {"seconds": 1500},
     # Once through all of its faults.
-    "failures": Play(1230, scrape_timeout=5.0),
-    "operations": Play(7800, module=read_for_rules("rep_senders")),
-    "scraping": Play(
-        5400,
-        scenario="idle",
-        module=reading("state"),
-        scraping={
+    "failures": {"seconds": 1230, "scrape_timeout": 5.0},
+    "operations": {"seconds": 7800, "module": read_for_rules("rep_senders")},
+    "scraping": {
+        "seconds": 5400,
+        "scenario": "idle",
+        "module": reading("state"),
+        "scraping": {
             0: Scraping.ALWAYS,
             600: Scraping.IN_VAIN,
             1200: Scraping.ALWAYS,
@@ -54,7 +39,7 @@ PLAYS = {
             4200: Scraping.REMOVED,
             5100: Scraping.ALWAYS,
         },
-    ),
+    },
 }
 # Of `scraping`: long enough for the first alerts to fire.
 BEGINNING = 840
@@ -63,16 +48,9 @@ MACHINE_SECONDS = 2400
 MACHINE_SCRAPING = {0: Scraping.ALWAYS, 1200: Scraping.IN_VAIN, 1800: Scraping.ALWAYS}
 
 
-def played(name: str, seconds: int | None = None) -> Recording:
-    """The recording of a whole play, or of its beginning."""
-    play = PLAYS[name]
-    return record(
-        play.scenario or name,
-        seconds or play.seconds,
-        scrape_timeout=play.scrape_timeout,
-        module=play.module,
-        scraping=play.scraping,
-    )
+def played(name: str, **more: Any) -> Recording:
+    """The recording of a play. more: how it differs."""
+    return record(**{"scenario": name, "module": read_for_rules(), **PLAYS[name], **more})
 
 
 def test_the_table_has_every_scenario() -> None:
@@ -95,7 +73,7 @@ def test_the_alerts_of_a_machine_are_as_documented(tmp_path: Path) -> None:
 
 
 def test_the_alerts_of_the_beginning_are_as_documented(tmp_path: Path) -> None:
-    alerts = timeline(played("scraping", BEGINNING), tmp_path)
+    alerts = timeline(played("scraping", seconds=BEGINNING), tmp_path)
     assert alerts == until(documented()["scraping"], BEGINNING)
 
 
