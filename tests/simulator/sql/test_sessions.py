@@ -1,8 +1,6 @@
 """Sessions that block each other on client tables, and what the system and monitoring tables show of them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 import pytest
 from tests.simulator.sql.fake import Client
@@ -13,7 +11,7 @@ from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import FULL, Login
 from ase_simulator.sql.session import SqlSession
 
-Test = Callable[["Sessions"], Coroutine[Any, Any, None]]
+pytestmark = pytest.mark.anyio
 
 
 class Sessions:
@@ -42,27 +40,19 @@ class Sessions:
             await asyncio.sleep(0.005)
 
 
-def played(test: Test) -> Callable[[], None]:
-    """A test that runs as a coroutine with three sessions."""
-
-    async def run() -> None:
-        sessions = Sessions()
-        await sessions.ask(
-            sessions.dba, "create table tempdb..lk (a int, b int) insert tempdb..lk values (1, 1)"
-        )
-        await sessions.ask(sessions.dba, "insert tempdb..lk values (2, 2)")
-        async with asyncio.timeout(60):
-            await test(sessions)
-
-    def test_run() -> None:
-        asyncio.run(run())
-
-    test_run.__name__ = test.__name__
-    test_run.__doc__ = test.__doc__
-    return test_run
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
-@played
+@pytest.fixture
+async def s() -> Sessions:
+    sessions = Sessions()
+    filled = "create table tempdb..lk (a int, b int) insert tempdb..lk values (1, 1) insert tempdb..lk values (2, 2)"
+    await sessions.ask(sessions.dba, filled)
+    return sessions
+
+
 async def test_an_open_transaction_is_seen_in_every_table(s: Sessions) -> None:
     await s.ask(s.one, "begin tran update tempdb..lk set b = 9 where a = 1")
     spid = s.one.spid
@@ -90,30 +80,28 @@ async def test_an_open_transaction_is_seen_in_every_table(s: Sessions) -> None:
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])
-def test_a_reader_waits_for_a_writer_and_is_seen_waiting(end: str) -> None:
-    async def test(s: Sessions) -> None:
-        await s.ask(s.one, "begin tran update tempdb..lk set b = 9 where a = 1")
-        reading = asyncio.create_task(s.ask(s.two, "select b from tempdb..lk order by a"))
-        await s.until_blocked(s.two)
-        blocked = f"select blocked, status from master..sysprocesses where spid = {s.two.spid}"
-        assert await s.ask(s.dba, blocked) == [(s.one.spid, "lock sleep  ")]
-        process = f"select BlockingSPID, WaitEventID from master..monProcess where SPID = {s.two.spid}"
-        assert await s.ask(s.dba, process) == [(s.one.spid, 150)]
-        states = "select SPID, BlockedState from master..monLocks where BlockedState <> '' order by SPID"
-        assert await s.ask(s.dba, states) == [(s.one.spid, "Blocking"), (s.two.spid, "Blocked")]
-        dirty = "set transaction isolation level 0 select b from tempdb..lk order by a"
-        assert await s.ask(s.dba, dirty) == [(9,), (2,)]
-        dirty = "set transaction isolation level 1 select b from tempdb..lk where a = 1 at isolation read uncommitted"
-        assert await s.ask(s.dba, dirty) == [(9,)]
-        await s.ask(s.one, end)
-        assert await reading == [(9 if end == "commit" else 1,), (2,)]
-        waits = f"select Waits from master..monProcessWaits where SPID = {s.two.spid} and WaitEventID = 150"
-        assert await s.ask(s.dba, waits) == [(1,)]
+async def test_a_reader_waits_for_a_writer_and_is_seen_waiting(s: Sessions, end: str) -> None:
+    await s.ask(s.one, "begin tran update tempdb..lk set b = 9 where a = 1")
+    reading = asyncio.create_task(s.ask(s.two, "select b from tempdb..lk order by a"))
+    await s.until_blocked(s.two)
+    blocked = f"select blocked, status from master..sysprocesses where spid = {s.two.spid}"
+    assert await s.ask(s.dba, blocked) == [(s.one.spid, "lock sleep  ")]
+    process = f"select BlockingSPID, WaitEventID from master..monProcess where SPID = {s.two.spid}"
+    assert await s.ask(s.dba, process) == [(s.one.spid, 150)]
+    states = "select SPID, BlockedState from master..monLocks where BlockedState <> '' order by SPID"
+    assert await s.ask(s.dba, states) == [(s.one.spid, "Blocking"), (s.two.spid, "Blocked")]
+    dirty = "set transaction isolation level 0 select b from tempdb..lk order by a"
+    assert await s.ask(s.dba, dirty) == [(9,), (2,)]
+    dirty = (
+        "set transaction isolation level 1 select b from tempdb..lk where a = 1 at isolation read uncommitted"
+    )
+    assert await s.ask(s.dba, dirty) == [(9,)]
+    await s.ask(s.one, end)
+    assert await reading == [(9 if end == "commit" else 1,), (2,)]
+    waits = f"select Waits from master..monProcessWaits where SPID = {s.two.spid} and WaitEventID = 150"
+    assert await s.ask(s.dba, waits) == [(1,)]
 
-    played(test)()
 
-
-@played
 async def test_of_two_that_wait_for_each_other_one_gets_1205_and_loses_its_transaction(s: Sessions) -> None:
     await s.ask(s.one, "begin tran update tempdb..lk set b = 5 where a = 1")
     await s.ask(s.two, "begin tran update tempdb..lk set b = 5 where a = 2")
@@ -126,13 +114,11 @@ async def test_of_two_that_wait_for_each_other_one_gets_1205_and_loses_its_trans
     assert await s.ask(s.two, "select a, b from tempdb..lk order by a") == [(1, 5), (2, 6)]
 
 
-@played
 async def test_lock_wait_ends_the_statement_with_12205(s: Sessions) -> None:
     await s.ask(s.one, "begin tran delete tempdb..lk where a = 1")
     assert await s.ask(s.two, "set lock nowait select * from tempdb..lk") == [12205]
 
 
-@played
 async def test_kill_ends_a_session_and_gives_back_its_locks(s: Sessions) -> None:
     await s.ask(s.one, "begin tran update tempdb..lk set b = 9")
     waiting = asyncio.create_task(s.ask(s.two, "update tempdb..lk set b = 7"))
@@ -146,7 +132,6 @@ async def test_kill_ends_a_session_and_gives_back_its_locks(s: Sessions) -> None
     assert await s.ask(s.dba, "select a, b from tempdb..lk order by a") == [(1, 1), (2, 2)]
 
 
-@played
 async def test_chained_mode_begins_a_transaction_that_a_rollback_undoes(s: Sessions) -> None:
     sql = "set chained on insert tempdb..lk values (7, 7) select @@trancount rollback select @@trancount"
     assert await s.ask(s.one, sql) == [(1,), (0,)]
@@ -154,7 +139,6 @@ async def test_chained_mode_begins_a_transaction_that_a_rollback_undoes(s: Sessi
     assert await s.ask(s.one, "set chained off") == [226]
 
 
-@played
 async def test_no_session_is_held_up_by_one_that_changes_tables_while_another_reads(s: Sessions) -> None:
     table = s.backend.shared.permanent.find("tempdb", "lk")
     assert table is not None
@@ -168,7 +152,6 @@ async def test_no_session_is_held_up_by_one_that_changes_tables_while_another_re
     assert await creating == []
 
 
-@played
 async def test_what_is_not_simulated_is_refused_and_counted(s: Sessions) -> None:
     assert await s.ask(s.one, "exec sp_addsegment 'a' select 1") == [20999, (1,)]
     assert s.model.faults.refused == {"sp_addsegment": 1}
