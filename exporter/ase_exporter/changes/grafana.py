@@ -5,7 +5,6 @@ The API has no idempotency key. So each annotation has a tag of its own, by whic
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -36,13 +35,14 @@ class Poster:
         verify = trusting(config.ca_file) if config.ca_file else True
         self._client = httpx2.Client(base_url=config.url, verify=verify)
         self._done = set[str]()
-        self._tries = Counter[str]()
+        self._tries: dict[str, int] = {}
         self.queued = self.failures = self.lost = 0
 
     async def post(self, changes: Iterable[Change]) -> None:
         """Post what Grafana may lack, until one fails: the next time that one comes behind all others."""
         annotations = {each["tags"][-1]: each for each in map(payload, changes)}
         self._done &= annotations.keys()
+        self._tries = {tag: self._tries.get(tag, 0) for tag in annotations}
         waiting = [tag for tag in annotations if tag not in self._done]
         self.queued = len(waiting)
         for tag in sorted(waiting, key=self._tries.__getitem__):

@@ -163,6 +163,9 @@ async def test_while_grafana_is_down_there_is_one_request_for_each_interval_and_
     # What is known to be there is not asked for again.
     await poster.post(changes)
     assert len(asked) == 12 + 2 * len(changes)
+    # Nor is anything kept of what is no recent change any more.
+    await poster.post([])
+    assert not poster._done and not poster._tries
 
 
 async def test_what_waited_when_the_exporter_ended_is_posted_when_it_starts_again_and_nothing_else(
