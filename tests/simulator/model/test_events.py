@@ -16,19 +16,6 @@ def server() -> SimulatedServer:
     return server
 
 
-def test_an_event_does_not_change_later(server: SimulatedServer) -> None:
-    def rows() -> dict[str, list[tuple[object, ...]]]:
-        return {table: [tuple(row.values()) for row in rows_of(server, table)] for table in PIPES}
-
-    earlier = rows()
-    server.advance(0.02)
-    later = rows()
-    for table, before in earlier.items():
-        after = later[table]
-        assert set(before) & set(after), table
-        assert after[: len(set(before) & set(after))] == [row for row in before if row in set(after)]
-
-
 def test_deadlocks_come_when_the_counter_says_so(server: SimulatedServer) -> None:
     counted = one(server, "monState")["NumDeadlocks"]
     rows = list(rows_of(server, "monDeadLock"))
@@ -39,13 +26,19 @@ def test_deadlocks_come_when_the_counter_says_so(server: SimulatedServer) -> Non
     assert times[0] >= one(server, "simScenario")["StepStart"]
 
 
-def test_deadlocks_of_earlier_steps_keep_their_time(server: SimulatedServer) -> None:
-    before = {row["DeadlockID"]: row["ResolveTime"] for row in rows_of(server, "monDeadLock")}
-    server.advance(300)
-    after = {row["DeadlockID"]: row["ResolveTime"] for row in rows_of(server, "monDeadLock")}
-    kept = set(before) & set(after)
-    assert kept
-    assert all(before[number] == after[number] for number in kept)
+# Within a step, and into the next ones.
+@pytest.mark.parametrize("seconds", [0.02, 300])
+def test_an_event_does_not_change_later(server: SimulatedServer, seconds: float) -> None:
+    def rows() -> dict[str, list[tuple[object, ...]]]:
+        return {table: [tuple(row.values()) for row in rows_of(server, table)] for table in PIPES}
+
+    earlier = rows()
+    server.advance(seconds)
+    later = rows()
+    for table, before in earlier.items():
+        after = later[table]
+        assert set(before) & set(after), table
+        assert after[: len(set(before) & set(after))] == [row for row in before if row in set(after)]
 
 
 def test_a_restart_forgets_all_events_but_those_of_the_error_log(server: SimulatedServer) -> None:

@@ -79,22 +79,18 @@ _TABLES = st.sampled_from(["t", "#t", "tempdb..t"])
 @settings(max_examples=int(_SEQUENCES or 50), derandomize=not _SEQUENCES)
 @given(_TABLES, st.lists(_STATEMENTS, max_size=25), st.sampled_from(_QUERIES))
 def test_client_tables_behave_as_sqlite_does(table: str, statements: list[str], query: str) -> None:
-    plain, client = Plain(), Client(FakeServer())
+    plain, client, open_ = Plain(), Client(FakeServer()), False
     try:
         created = f"create table {table} (a int not null, b int null, c varchar(9) not null)"
         assert client.errors(created) == []
-        _compare(plain, client, table, [*statements, query])
+        for statement in statements:
+            if statement in ("begin transaction", "commit", "rollback"):
+                if open_ == (statement == "begin transaction"):
+                    continue
+                open_ = not open_
+            assert client.errors(re.sub(r"\bt\b", table, statement)) == plain.run(statement), statement
+            rows = "select * from t order by a, b, c"
+            assert client.rows(re.sub(r"\bt\b", table, rows)) == plain.rows(rows), statement
+        assert client.rows(re.sub(r"\bt\b", table, query)) == plain.rows(query), query
     finally:
         client.session.close()
-
-
-def _compare(plain: Plain, client: Client, table: str, statements: list[str]) -> None:
-    open_ = False
-    for statement in statements:
-        if statement in ("begin transaction", "commit", "rollback"):
-            if open_ == (statement == "begin transaction"):
-                continue
-            open_ = not open_
-        assert client.errors(re.sub(r"\bt\b", table, statement)) == plain.run(statement), statement
-        query = statement if statement in _QUERIES else "select * from t order by a, b, c"
-        assert client.rows(re.sub(r"\bt\b", table, query)) == plain.rows(query), statement

@@ -8,14 +8,7 @@ from datetime import date
 from tests.simulator.tds.type_cases import TYPES
 
 from ase_simulator.contracts import LoginRequest, ServerError
-from ase_simulator.results import (
-    Column,
-    EnvChange,
-    Message,
-    Result,
-    Rows,
-    Type,
-)
+from ase_simulator.results import Column, Message, Result, Rows, Type
 
 USER = "sa"
 PASSWORD = "sécret-1"
@@ -87,10 +80,6 @@ class ScriptedSession:
                 self._backend.released.set()
         elif wanted := re.fullmatch(r"numbers (\d{1,7})", words, re.ASCII):
             yield numbers(int(wanted[1]))
-        elif words.startswith("use "):
-            old, self.database = self.database, words[4:].strip("[]")
-            yield EnvChange("database", self.database, old)
-            yield Message(5701, 10, 2, f"Changed database context to '{self.database}'.\n")
 
 
 class ScriptedBackend:
@@ -106,8 +95,6 @@ class ScriptedBackend:
             "types": lambda: [all_types(nullable=False)],
             "types nullable": lambda: [all_types(nullable=True)],
             "types null": lambda: [all_types(nullable=True, null=True)],
-            "print": lambda: [Message(0, 10, 1, "hello from ASE")],
-            "error": lambda: [Message(208, 16, 1, "nothing not found.", line=3)],
         }
         self.heard: list[str] = []
         self.logins: list[LoginRequest] = []
