@@ -4,10 +4,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-import httpx2
 import pytest
 from dashboards.change import CHANGE_IMPACT
-from tests.dashboards.variables import resolved, substituted
+from tests.dashboards.variables import ask, resolved, substituted
 from tests.exporter.compare.conftest import Detected, Recorded, Work, prometheus_with
 
 pytestmark = [pytest.mark.e2e]
@@ -27,14 +26,6 @@ def figures(url: str, title: str, at: float, **given: str) -> list[float | None]
         result = ask(url, substituted(target["expr"], values), at)
         found.append(float(result[0]["value"][1]) if result else None)
     return found
-
-
-def ask(url: str, query: str, at: float) -> list[dict[str, list[str]]]:
-    asked = {"query": query, "time": f"{at:.3f}"}
-    answer = httpx2.get(f"{url}/api/v1/query", params=asked, trust_env=False, timeout=60)
-    assert answer.is_success, (query, answer.text)
-    result: list[dict[str, list[str]]] = answer.json()["data"]["result"]
-    return result
 
 
 END = time.time() // 60 * 60 - 60

@@ -15,17 +15,22 @@ def substituted(expr: str, values: Mapping[str, str]) -> str:
     return _NAME.sub(lambda match: values.get(match[1] or match[2], match[0]), expr)
 
 
+def ask(url: str, query: str, at: float) -> list[Json]:
+    """The series that Prometheus answers at a Unix time; an error fails the test."""
+    asked = {"query": query, "time": f"{at:.3f}"}
+    answer = httpx2.get(f"{url}/api/v1/query", params=asked, trust_env=False, timeout=60)
+    assert answer.is_success, (query, answer.text)
+    result: list[Json] = answer.json()["data"]["result"]
+    return result
+
+
 def choices(url: str, variable: Json, values: Mapping[str, str], at: float) -> list[str]:
     """The values of a variable with query_result(...), the first of which is chosen by default."""
     inner = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)
     assert inner, variable
-    query = substituted(inner[1], values)
-    asked = {"query": query, "time": f"{at:.3f}"}
-    answer = httpx2.get(f"{url}/api/v1/query", params=asked, trust_env=False, timeout=60)
-    assert answer.is_success, (variable["name"], query, answer.text)
     pattern = re.compile(variable["regex"].strip("/").replace("(?<", "(?P<"))
     found = []
-    for series in answer.json()["data"]["result"]:
+    for series in ask(url, substituted(inner[1], values), at):
         labels = {name: value for name, value in series["metric"].items() if name != "__name__"}
         name = series["metric"].get("__name__", "")
         pairs = ",".join(f' {label}="{value}"' for label, value in labels.items())

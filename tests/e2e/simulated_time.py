@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache, partial
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from unittest.mock import patch
 
@@ -148,22 +146,15 @@ class Recording:
         steps = self.scrapes * self.interval // self.step
         yield {"series": 'up{job="prometheus",instance="prometheus"}', "values": f"1x{steps}"}
 
-    def openmetrics(self, instance: str, start: float) -> str:
-        """The recording for `promtool tsdb create-blocks-from openmetrics`. start: Unix time of its first second."""
-        lines: list[str] = []
-        for name, series in groupby(sorted(self.series), key=itemgetter(0)):
-            lines.append(
-                f"# TYPE {name.removesuffix('_total')} {'counter' if name.endswith('_total') else 'gauge'}"
-            )
-            for key in series:
-                shift = start if name.endswith("_timestamp_seconds") else 0.0
-                selector = _selector(instance, key)
-                lines += [
-                    f"{selector} {value + shift!r} {start + (number + 1) * self.interval - self.lag}"
-                    for number, value in enumerate(self.series[key])
-                    if value is not None
-                ]
-        return "\n".join([*lines, "# EOF", ""])
+    def lines(self, instance: str, start: float) -> Iterator[str]:
+        """All samples, NAME{LABELS} VALUE TIME each. start: Unix time of the first second of the recording."""
+        for key, samples in self.series.items():
+            shift = start if key[0].endswith("_timestamp_seconds") else 0.0
+            selector = _selector(instance, key)
+            for number, value in enumerate(samples):
+                if value is not None:
+                    at = start + (number + 1) * self.interval - self.lag
+                    yield f"{selector} {value + shift!r} {at}"
 
     def _notation(self, samples: list[float | None]) -> str:
         """Samples in promtool's steps, with the steps of each interval in which there is none."""

@@ -21,7 +21,6 @@ from tests.e2e.evaluation import (
 from tests.e2e.expected_timeline import FiredAlert
 from tests.e2e.simulated_time import Recording, record
 from tests.exporter.compare.conftest import prometheus_with
-from tests.exporter.report.past import scraped
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
 from ase_exporter.compare.prometheus import Prometheus
@@ -125,7 +124,7 @@ def comparisons(
 ) -> Iterator[dict[str, Comparison]]:
     """The runs of each series as `ase-exporter compare` sees them."""
     folder = tmp_path_factory.mktemp("prometheus")
-    with prometheus_with(scraped(recording, SERVER, START), folder) as url:
+    with prometheus_with(recording.lines(SERVER, START), folder) as url:
         yield {series: compared(url, series) for series in SERIES}
 
 

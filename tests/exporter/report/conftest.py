@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.simulated_time import escaped
 from tests.exporter.compare.conftest import prometheus_with
-from tests.exporter.report.past import all_samples, evaluations, firing_times, scraped
+from tests.exporter.report.past import all_samples, evaluations, firing_times
 from tests.exporter.report.week import CACHE, MORNING, SERVER, Story, Truth, play
 
 from ase_exporter.compare.prometheus import Prometheus
@@ -65,7 +65,7 @@ def told(story: Story, folder: Path, *, beside: bool = False) -> Iterator[Past]:
     lines = all_samples(week.recording, found, SERVER, story.start)
     if beside:
         lines += bare(lines)
-        lines += scraped(week.recording, RAW, story.start)
+        lines += week.recording.lines(RAW, story.start)
         hostile = all_samples(week.recording, found, HOSTILE, story.start)
         lines += [line.replace(CACHE, escaped(HOSTILE_CACHE)) for line in hostile]
     with prometheus_with(lines, folder) as url:

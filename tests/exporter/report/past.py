@@ -34,15 +34,9 @@ def evaluations(recording: Recording, folder: Path) -> Evaluations:
     return {at: found for (_, at), found in evaluate(recording, folder, queries, rules, every).items()}
 
 
-def scraped(recording: Recording, instance: str, start: float) -> list[str]:
-    """The samples that were scraped, for `store`."""
-    text = recording.openmetrics(instance, start)
-    return [line for line in text.splitlines() if not line.startswith("#")]
-
-
 def all_samples(recording: Recording, found: Evaluations, instance: str, start: float) -> list[str]:
     """The samples that were scraped and those that were recorded, for `store`."""
-    lines = scraped(recording, instance, start)
+    lines = [*recording.lines(instance, start)]
     for at, samples in found.items():
         for sample in samples:
             # Values are as promtool prints them, which is as OpenMetrics wants them.
