@@ -138,6 +138,8 @@ class FindingDefinition(Strict):
 # Names in `when` that are no measures: the share of the finding's part, the sum of the account, and how much of the
 # part's time in a transaction is above the usual.
 SHARE, SESSIONS, PART_GROWN = "share", "sessions", "part_grown"
+# What a finding may be about, and may say, in place of a measure.
+REACHED = "reached"
 OF_ACCOUNT = frozenset({SHARE, SESSIONS, PART_GROWN})
 
 

@@ -8,6 +8,7 @@ from ase_exporter.diagnosis.account import CPU_PARTS, Account, account_of
 from ase_exporter.diagnosis.catalogue import (
     OF_ACCOUNT,
     PART_GROWN,
+    REACHED,
     SESSIONS,
     SHARE,
     Bounds,
@@ -324,11 +325,17 @@ class _Judge:
         of_part = self.account.share(definition.part) if definition.part else None
         for key, value in ((SHARE, of_part), ("explained", share)):
             says[key] = "an unknown share" if value is None else shown(value, "ratio")
+        # What is not known is no part of a sentence that says more.
+        clauses = definition.says.split("; ")
+        known = [each for each in clauses if of_part is not None or f"{{{SHARE}}}" not in each]
+        if reached := self._reached(definition):
+            says[REACHED] = reached.text
         says[PART_GROWN] = shown(self.part_grown(definition.part or ""), "ratio")
         return Finding(
             name=name,
             word=definition.word,
-            text=definition.says.format(**says) + (f"; {not_judged_text(doubts)}" if doubts else ""),
+            text="; ".join(known or clauses).format(**says)
+            + (f"; {not_judged_text(doubts)}" if doubts else ""),
             share=share,
             rank=rank,
             level=level_of(rank),
@@ -448,10 +455,18 @@ class _Judge:
             "medium" if definition.part == "spinning" or definition.times or self.account.unknown else "high"
         )
 
+    def _reached(self, definition: FindingDefinition) -> Measure | None:
+        """A measure that reaches a limit of a finding, that of the hottest spinlock if it can be; None if none does."""
+        limits = [limit for each in definition.when for limit in each.items() if limit[0] in self.measures]
+        held = [self.measures[name] for name, bounds in limits if self._within(definition, name, bounds)]
+        hottest = self.measures["hottest_spinlock"].subject
+        return next((each for each in held if each.subject == hottest), held[0] if held else None)
+
     def _subject(self, definition: FindingDefinition) -> Subject | None:
         if definition.about == "blocker":
             return Subject("spid", self.blocker) if self.blocker else None
-        measure = self.measures.get(definition.about)
+        of_limit = definition.about == REACHED
+        measure = self._reached(definition) if of_limit else self.measures.get(definition.about)
         if measure is None or not measure.subject or not measure.value:
             return None
         return Subject(catalogue().measures[measure.name].about, measure.subject)

@@ -7,9 +7,8 @@ from rich.text import Text
 from ase_exporter.sessions.blocking import Link, blocking_trees, whole_trees
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.top.frames import Scene
-from ase_exporter.top.text import count
 from ase_exporter.top.view import described, in_tree
-from ase_exporter.views.figures import shown
+from ase_exporter.views.figures import short, shown
 
 # Events of a session.
 MAX_WAITS = 12
@@ -49,6 +48,6 @@ def _waits(snapshot: Snapshot, spid: int) -> Iterator[str]:
         recent = "at the next" if found.window is None else f"in {shown(found.window, 'seconds')}"
         yield f"{'waited for':<40} {recent:>11} {'since login':>11} {'waits':>9}"
         for each in found.events[:MAX_WAITS]:
-            times = f"{shown(each.recent, 'seconds'):>11} {shown(each.seconds, 'seconds'):>11} {count(each.waits):>9}"
+            times = f"{shown(each.recent, 'seconds'):>11} {shown(each.seconds, 'seconds'):>11} {short(each.waits):>9}"
             yield f"{each.event:<40.40} {times} {each.doing.replace('_', ' ')}"
     yield ""

@@ -9,7 +9,7 @@ from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import STYLES, Scene
-from ase_exporter.top.text import clock, count, groups, level
+from ase_exporter.top.text import clock, groups, level
 from ase_exporter.views.figures import counted, short, shown
 
 # Findings beside the first, and parts of the account, that are shown.
@@ -97,7 +97,7 @@ def _load(figures: Figures) -> str:
     window = f" over {figures.seconds:.0f} s" if figures.seconds else ""
     return (
         f"CPU busy {shown(figures.cpu_busy, 'ratio')}  spinning {shown(figures.spinning, 'ratio')}{window}"
-        f"  {count(figures.transactions)} tx/s = {count(figures.throughput)} tx/s per CPU unit"
+        f"  {short(figures.transactions)} tx/s = {short(figures.throughput)} tx/s per CPU unit"
     )
 
 

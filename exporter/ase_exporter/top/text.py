@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ase_exporter.views.figures import UNKNOWN, short
-
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
@@ -30,11 +28,6 @@ def glyphs(encoding: str | None) -> Glyphs:
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return UNICODE
-
-
-def count(number: float | None) -> str:
-    """A number as `short` writes it, if it is known."""
-    return UNKNOWN if number is None or not math.isfinite(number) else short(number)
 
 
 def clock(at: float) -> str:

@@ -16,9 +16,9 @@ from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.sessions.session import Session
 from ase_exporter.top.frames import Scene
 from ase_exporter.top.tables import Column, Number, TableDefinition, tables
-from ase_exporter.top.text import Glyphs, clock, count
+from ase_exporter.top.text import Glyphs, clock
 from ase_exporter.untrusted.terminal import Align
-from ase_exporter.views.figures import UNKNOWN, shown
+from ase_exporter.views.figures import UNKNOWN, short, shown
 
 Value = float | str
 # Indentations of a chain of blockers that are shown.
@@ -159,7 +159,7 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
     "": str,
     "words": lambda text: text.replace("_", " "),
     "clock": clock,
-    "short": count,
+    "short": short,
     "ratio": partial(shown, unit="ratio"),
     "seconds": partial(shown, unit="seconds"),
     "bytes": partial(shown, unit="bytes"),

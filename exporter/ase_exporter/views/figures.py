@@ -24,11 +24,11 @@ def shown(value: float | None, unit: Unit = "plain", *, digits: int = 3, sign: s
         return UNKNOWN
     match unit:
         case "ratio":
-            return f"{100 * value:{sign},.{digits - 2}f}{' pp' if sign else '%'}"
+            return f"{100 * value:{sign}z,.{digits - 2}f}{' pp' if sign else '%'}"
         case "percent":
-            return f"{value:{sign},.{digits - 2}f}%"
+            return f"{value:{sign}z,.{digits - 2}f}%"
         case "points":
-            return f"{value:{sign}.{digits - 2}f} points"
+            return f"{value:{sign}z.{digits - 2}f} points"
         case "seconds":
             return duration(value)
         case "bytes":
@@ -40,7 +40,7 @@ def shown(value: float | None, unit: Unit = "plain", *, digits: int = 3, sign: s
 def number(value: float, *, digits: int = 3, sign: str = "") -> str:
     """With thousands separators and as many digits at least, but no zeros at the end: 12,345, 12.3, 4, 0.00123."""
     if value == int(value):
-        return f"{value:{sign},.0f}"
+        return f"{value:{sign}z,.0f}"
     if abs(value) < _SMALL:
         return f"{value:{sign}.{digits}g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -48,8 +48,10 @@ def number(value: float, *, digits: int = 3, sign: str = "") -> str:
     return text.rstrip("0").rstrip(".") if places else text
 
 
-def short(value: float) -> str:
-    """A finite number in at most five characters: 6, 0.12, 7.50, 812, 1.2k, 43.1M."""
+def short(value: float | None) -> str:
+    """A number in at most five characters: 6, 0.12, 7.50, 812, 1.2k, 43.1M."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
     for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         # What would be rounded to a thousand of a unit is one of the next.
         if abs(value) >= scale * 0.9995:

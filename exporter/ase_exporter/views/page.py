@@ -4,14 +4,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ase_exporter.views.figures import counted, duration, minute, moment, shown
+from ase_exporter.views.figures import counted, duration, minute, moment, short, shown
 from ase_exporter.views.view import View
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_FILTERS = {"count": counted, "duration": duration, "minute": minute, "moment": moment, "shown": shown}
+_FILTERS = {
+    "count": counted,
+    "duration": duration,
+    "minute": minute,
+    "moment": moment,
+    "short": short,
+    "shown": shown,
+}
 
 
 def page(view: View) -> str:

@@ -9,7 +9,7 @@ from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.scraping.result import TargetState
-from ase_exporter.views.figures import moment, shown, zone
+from ase_exporter.views.figures import moment, short, shown, zone
 from ase_exporter.views.page import render
 from ase_exporter.views.view import Cell, Items, Line, Part, Plot, Section, Table, Verdict, columns
 
@@ -92,7 +92,7 @@ def _account(account: Account) -> Table:
     rows = [
         (
             part.title,
-            shown(account.parts.get(name)),
+            short(account.parts.get(name)),
             shown(shares[name], "ratio"),
             Cell("", plot=Plot(spans=[(0.0, shares[name] or 0.0)])),
         )

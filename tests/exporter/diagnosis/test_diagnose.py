@@ -11,7 +11,7 @@ from tests.exporter.diagnosis.states import State, generated, healthy, unlike
 from ase_exporter.assets import load_yaml
 from ase_exporter.diagnosis import catalogue as catalogue_module
 from ase_exporter.diagnosis import measures
-from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, PART_GROWN, catalogue, threshold
+from ase_exporter.diagnosis.catalogue import OF_ACCOUNT, PART_GROWN, REACHED, catalogue, threshold
 from ase_exporter.diagnosis.diagnose import (
     NO_BASELINE,
     NOT_COMPARED,
@@ -60,6 +60,16 @@ def test_a_share_of_all_session_time_is_that_of_the_account() -> None:
             part = catalogue().findings[each.name].part
             for share in re.findall(r"(\S+%) of all session time", each.text):
                 assert share == shown(found.account.share(part or ""), "ratio"), each.text
+            clauses = each.text.partition("; not judged")[0].split("; ")
+            assert len({"an unknown share" in clause for clause in clauses}) == 1, each.text
+
+
+def test_what_is_contended_is_what_waits_not_what_spins_most() -> None:
+    state = healthy()
+    for name, grabs, waits, spins in (("log cache", 1e6, 5e4, 4e6), ("hot cache", 1e4, 6e3, 2e6)):
+        for what, rate in (("grabs", grabs), ("waits", waits), ("spins", spins)):
+            state.set(f"ase_spinlock_{what}_total", rate, spinlock=name, **{"class": "data_cache"})
+    assert diagnose(state).sentence.startswith("CONTENDED: spinlock hot cache: 60.0% of its grabs wait; ")
 
 
 def test_a_finding_that_spinning_would_explain_comes_last_while_spinning_is_not_known() -> None:
@@ -385,7 +395,7 @@ def test_every_name_in_the_catalogue_exists() -> None:
     known = catalogue()
     for name, finding in known.findings.items():
         used = {each for limits in finding.when for each in limits} - OF_ACCOUNT
-        used |= {each for each in (finding.times, finding.about) if each} - {"blocker"}
+        used |= {each for each in (finding.times, finding.about) if each} - {"blocker", REACHED}
         assert used <= known.measures.keys(), name
         metrics = known.metrics_of(finding)
         assert all(name in known.that_read({metric}) for metric in metrics) and name not in known.that_read(
@@ -393,7 +403,7 @@ def test_every_name_in_the_catalogue_exists() -> None:
         )
         by_waits = any(OF_ACCOUNT & limits.keys() for limits in finding.when)
         assert "ase_wait_seconds_total" in metrics or not by_waits, name
-        finding.says.format(**dict.fromkeys([*known.measures, *OF_ACCOUNT, "explained"], ""))
+        finding.says.format(**dict.fromkeys([*known.measures, *OF_ACCOUNT, "explained", REACHED], ""))
         for limits in finding.when:
             for bounds in limits.values():
                 for limit in (bounds.at_least, bounds.at_most):

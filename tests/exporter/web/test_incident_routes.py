@@ -47,7 +47,7 @@ def test_a_page_shows_one_without_text_of_statements(client: TestClient, tmp_pat
     for shown in (
         "shop..stock",
         "40 -&gt; 900 reads each",
-        "in sessions: locks 4.5.",
+        "in sessions: locks 4.50.",
         "end the head",
         "12 min",
     ):
