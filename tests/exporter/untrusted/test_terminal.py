@@ -3,8 +3,8 @@
 from rich.console import RenderableType
 from rich.text import Text
 
-from ase_exporter.top.text import count
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
+from ase_exporter.views.figures import short
 
 TITLES = ("Server", "Headline", "mean", "greatest")
 
@@ -62,4 +62,4 @@ def test_a_number_stays_with_its_unit() -> None:
 
 
 def test_a_count_of_things_has_no_decimals() -> None:
-    assert [count(number) for number in (0.0, 6.0, 99.0, 6.2, 6000.0)] == ["0", "6", "99", "6.20", "6.0k"]
+    assert [short(number) for number in (0.0, 6.0, 99.0, 6.2, 6000.0)] == ["0", "6", "99", "6.20", "6.0k"]
