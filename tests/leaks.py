@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -96,13 +96,44 @@ class _WatchedPipe:
 
 def watch_everything(watch: Watch) -> None:
     """Check all output from now on, of this process and of its children."""
+
+    def respond(response: httpx2.Response) -> None:
+        watch.see(f"response to {response.request.url.path}", f"{response.headers.raw!r}")
+        if response.is_stream_consumed:
+            watch.see(f"response to {response.request.url.path}", response.content)
+
+    def communicate(process: Any, outputs: Sequence[str | bytes | None]) -> None:
+        for output in outputs if process.is_watched else ():
+            watch.see(f"output of {process.args}", output or b"")
+
+    send_async = httpx2.AsyncClient.send
+
+    async def sent_async(*arguments: Any, **options: Any) -> httpx2.Response:
+        response = await send_async(*arguments, **options)
+        respond(response)
+        return response
+
+    httpx2.AsyncClient.send = sent_async  # type: ignore[method-assign]
+    _then(httpx2.Client, "send", lambda _, response: respond(response))
+    _then(typer.testing.CliRunner, "invoke", lambda _, ended: watch.see("a command", ended.output))
+    _then(subprocess.Popen, "communicate", communicate)
     _watch_processes(watch)
-    _watch_responses(watch)
-    _watch_commands(watch)
+
+
+def _then(owner: type, name: str, see: Callable[[Any, Any], object]) -> None:
+    """Let a method show its object and its result."""
+    method = getattr(owner, name)
+
+    def called(itself: Any, *arguments: Any, **options: Any) -> Any:
+        result = method(itself, *arguments, **options)
+        see(itself, result)
+        return result
+
+    setattr(owner, name, called)
 
 
 def _watch_processes(watch: Watch) -> None:
-    start, communicate = subprocess.Popen.__init__, subprocess.Popen.communicate
+    start = subprocess.Popen.__init__
 
     def started(process: Any, args: Any, *rest: Any, **options: Any) -> None:
         start(process, args, *rest, **options)
@@ -120,47 +151,7 @@ def _watch_processes(watch: Watch) -> None:
             elif isinstance(options.get(name), io.IOBase):
                 watch.follow(Path(f"/proc/self/fd/{options[name].fileno()}").readlink())
 
-    def communicated(process: Any, *arguments: Any, **options: Any) -> Any:
-        outputs = communicate(process, *arguments, **options)
-        for output in outputs if process.is_watched else ():
-            watch.see(f"output of {process.args}", output or b"")
-        return outputs
-
     subprocess.Popen.__init__ = started  # type: ignore[method-assign, assignment]
-    subprocess.Popen.communicate = communicated  # type: ignore[method-assign, assignment]
-
-
-def _watch_responses(watch: Watch) -> None:
-    def check(response: httpx2.Response) -> None:
-        watch.see(f"response to {response.request.url.path}", f"{response.headers.raw!r}")
-        if response.is_stream_consumed:
-            watch.see(f"response to {response.request.url.path}", response.content)
-
-    send, send_async = httpx2.Client.send, httpx2.AsyncClient.send
-
-    def sent(*arguments: Any, **options: Any) -> httpx2.Response:
-        response = send(*arguments, **options)
-        check(response)
-        return response
-
-    async def sent_async(*arguments: Any, **options: Any) -> httpx2.Response:
-        response = await send_async(*arguments, **options)
-        check(response)
-        return response
-
-    httpx2.Client.send = sent  # type: ignore[method-assign]
-    httpx2.AsyncClient.send = sent_async  # type: ignore[method-assign]
-
-
-def _watch_commands(watch: Watch) -> None:
-    invoke = typer.testing.CliRunner.invoke
-
-    def invoked(*arguments: Any, **options: Any) -> Any:
-        result = invoke(*arguments, **options)
-        watch.see("output of a command", result.output)
-        return result
-
-    typer.testing.CliRunner.invoke = invoked  # type: ignore[method-assign]
 
 
 WATCH = Watch(planted.ALL)
