@@ -10,6 +10,7 @@ from tests.alerts.shipped import ALERTS, NAMES
 from tests.needs import needs_prometheus
 from tests.programs import said_by
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
 from ase_exporter.rules.definitions import own_rule_files
 from ase_exporter.rules.intervals import rule_files
@@ -24,6 +25,7 @@ LIMITS = [
     Limit({"instance": "B", "spinlock": "hot"}, {"spinlock.cache_warning": "0.15"}),
     Limit({"instance": "B"}, {"spinlock.other_warning": "0.25"}),
 ]
+WRONG = load_yaml(Path(__file__).with_name("wrong_limits.yaml").read_text(encoding="utf-8"))
 # A few in every run; the nightly one has all.
 SAMPLE = {"AseSpaceLow", "AseConnectionsNearLimit", "AseDeviceSlow"}
 
@@ -63,42 +65,16 @@ def test_a_rule_without_the_parameter_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("limits: {server: A}", "limits: expected a list of {server: NAME, PARAMETER: VALUE}"),
-        ("limits: [{server: A}]", "limits[0]: expected {server: NAME, PARAMETER: VALUE}"),
-        ("limits: [{data_cache: 5%}]", "limits[0]: expected {server: NAME, PARAMETER: VALUE}"),
-        ("limits: [{server: 1, data_cache: 5%}]", "limits[0]: server: expected text without quotes"),
-        ("limits: [{server: 'a\"b', data_cache: 5%}]", "limits[0]: server: expected text without quotes"),
-        ("limits: [{server: A, data_cash: 5%}]", "limits[0]: data_cash: expected data_cache"),
-        ("limits: [{server: A, cache_warning: 5%}]", "cache_warning: expected spinlock.cache_warning"),
-        ("limits: [{server: A, server.down_for: 5m}]", "limits[0]: server.down_for: expected "),
-        (
-            "limits: [{server: A, data_cache: 500%}]",
-            "spinlock.cache_warning: 5: expected a ratio from 0 to 1",
-        ),
-        (
-            "limits: [{server: A, cache: c, data_cache: 5%}]",
-            "cache: what spinlock.cache_warning limits has no such",
-        ),
-        (
-            "limits: [{server: A, data_cache: 60%}]",
-            "limits of A: spinlock.cache_warning 0.6 is over spinlock.critical 0.5",
-        ),
-        (
-            "limits: [{server: A, log.warning: 90%}, {server: A, database: d, log.critical: 85%}]",
-            "limits of A, d: log.warning 0.9 is over log.critical 0.85",
-        ),
-        ("spinlock.critical: 5%", "spinlock.cache_warning 0.1 is over spinlock.critical 0.05"),
-        ("data_cash: 5%", "data_cash: expected data_cache"),
-    ],
+    ("how", "text", "message"), [(how, *each) for how, listed in WRONG.items() for each in listed]
 )
-def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_file_or_setting_is_refused_in_one_line(
+    tmp_path: Path, how: str, text: str, message: str
+) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(UserError, match=re.escape(message)) as raised:
-        own(file)
-    assert str(raised.value).startswith(str(file))
+        own(file) if how == "file" else own(None, [text])
+    assert str(raised.value).startswith(str(file)) == (how == "file")
     assert "\n" not in str(raised.value)
 
 

@@ -8,8 +8,7 @@ from tests.alerts.shipped import RULES
 from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import rule_files, with_hysteresis
-from ase_exporter.rules.limits import own
-from ase_exporter.rules.parameters import DEFINITIONS, DefinitionError, changed, parameters, ratios
+from ase_exporter.rules.parameters import DEFINITIONS, changed, parameters, ratios
 
 DIAGNOSIS = REPOSITORY / "exporter" / "ase_exporter" / "diagnosis"
 
@@ -72,32 +71,6 @@ def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
 def test_settings_of_the_right_kind_are_taken(setting: str) -> None:
     name, _, text = setting.partition("=")
     assert changed([setting]) == {name: text}
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("spinlock.warning_for=lots", "spinlock.warning_for: 'lots': expected a duration such as 5m"),
-        ("spinlock.warning_for=10", "spinlock.warning_for: '10': expected a duration such as 5m"),
-        ("spinlock.warning_for=-1m", "spinlock.warning_for: '-1m': expected a duration such as 5m"),
-        ("spinlock.critical=10", "spinlock.critical: 10: expected a ratio from 0 to 1"),
-        ("spinlock.critical=-1", "spinlock.critical: -1: expected a ratio from 0 to 1"),
-        ("spinlock.critical=lots", "spinlock.critical: 'lots': expected a ratio from 0 to 1"),
-        ("space.warning=0.98", "space.warning 0.98 is over space.critical 0.97"),
-        ("locks.blocked_warning=30", "locks.blocked_warning 30 is over locks.blocked_critical 20"),
-        ("spinlock.descriptor_warning=0.6", "spinlock.descriptor_warning 0.6 is over spinlock.critical 0.5"),
-        ("device.latency_seconds=-1", "device.latency_seconds: -1: expected a number, 0 or more"),
-        ("device.latency_seconds=nan", "device.latency_seconds: nan: expected a number, 0 or more"),
-        ("device.latency_seconds=3s", "device.latency_seconds: '3s': expected a number, 0 or more"),
-        ('log.backup_exempt=a"b', "expected text without spaces or quotes"),
-        ("down_for=10", "down_for: expected one of server.down_for, exporter.down_for"),
-        ("spinlock.seconds_per_spin=2e-8", "the exporter calculates with it, too: change it in"),
-    ],
-)
-def test_other_settings_are_named_in_one_line(setting: str, message: str) -> None:
-    with pytest.raises(DefinitionError, match=re.escape(message)) as raised:
-        own(None, [setting])
-    assert "\n" not in str(raised.value)
 
 
 def test_the_written_files_are_compared_with_those_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
