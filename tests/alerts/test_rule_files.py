@@ -37,11 +37,17 @@ def test_every_ratio_is_a_parameter() -> None:
     assert parameters().keys() >= ratios()
 
 
-def test_settings_take_percentages() -> None:
-    assert changed(["data_cache=15%", "space.warning=0.8"]) == {
-        "spinlock.cache_warning": "0.15",
+def test_settings_of_the_right_kind_are_taken_and_percentages_become_ratios() -> None:
+    taken = {
         "space.warning": "0.8",
+        "spinlock.critical": "1",
+        "spinlock.warning_for": "90s",
+        "spinlock.critical_for": "1h30m",
+        "log.backup_exempt": "tempdb.*|model",
+        "device.latency_seconds": "2.5",
     }
+    settings = [f"{name}={value}" for name, value in taken.items()]
+    assert changed(["data_cache=15%", *settings]) == {"spinlock.cache_warning": "0.15", **taken}
 
 
 def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
@@ -56,21 +62,6 @@ def test_a_limit_with_hysteresis_is_left_clearly_below_it() -> None:
     ):
         assert f"({left})" in with_hysteresis(rules | {"stays": limit}, parameters())
     assert with_hysteresis(rules | {"expr": "a > 1"}, parameters()) == "a > 1"
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "spinlock.critical=1",
-        "spinlock.warning_for=90s",
-        "spinlock.critical_for=1h30m",
-        "log.backup_exempt=tempdb.*|model",
-        "device.latency_seconds=2.5",
-    ],
-)
-def test_settings_of_the_right_kind_are_taken(setting: str) -> None:
-    name, _, text = setting.partition("=")
-    assert changed([setting]) == {name: text}
 
 
 def test_the_written_files_are_compared_with_those_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
