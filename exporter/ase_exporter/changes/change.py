@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, shorten
+from ase_exporter.changes.snapshot import AT_RESTART, ConfigSnapshot, Difference, Event, shorten
 from ase_exporter.views.figures import UNKNOWN, iso
 
 HOST = "host"
 ANNOTATION = "annotation"
-# Kinds of changes that do not affect how the server works: they end no window of a comparison.
-HARMLESS_KINDS = (ANNOTATION, "counters_cleared")
+# Kinds of changes that do not affect how the server works.
+_HARMLESS_KINDS = (ANNOTATION, "counters_cleared")
 # docs/changes.md describes them.
 _SERVER_KINDS = (
     "option",
@@ -85,6 +85,11 @@ class Change:
         if self.kind in _DATED:
             return "server restarted" if self.kind == "restart" else "monitor counters cleared"
         return f"{self.kind} {self.name}: {self.old or '(none)'} → {self.new or '(none)'}"
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it does not affect how the server works: it ends no window of a comparison."""
+        return self.kind in _HARMLESS_KINDS or self.name.endswith(AT_RESTART)
 
     @property
     def is_incident(self) -> bool:
@@ -190,7 +195,7 @@ def from_differences(
 
 def _explains(event: Event, difference: Difference) -> bool:
     names = {event.target.lower(), event.element.lower()}
-    wanted = difference.name.lower().removesuffix(" (run value)")
+    wanted = difference.name.lower().removesuffix(" (run value)").removesuffix(AT_RESTART)
     return event.new == difference.new and bool(
         {wanted, wanted.partition(": ")[0], wanted.partition(": ")[2]} & names - {""}
     )

@@ -14,6 +14,8 @@ from ase_exporter.untrusted.entry import one_line
 # server's version, which is reported as a change itself.
 _CREATED_KINDS = frozenset({"cache", "binding", "engine", "thread_pool", "database", "hugepages"})
 MAX_VALUE = 200
+# What follows the name of a setting that is without effect until then.
+AT_RESTART = " (at the next restart)"
 
 
 class Setting(NamedTuple):
@@ -181,6 +183,7 @@ def _attributes(
             continue
         label = f"{name}: {attribute}" if attribute else name
         if old.value != new.value:
+            label += AT_RESTART if new.run is not None and new.run == old.run != new.value else ""
             yield Difference(kind, label, shorten(old.value), shorten(new.value), part)
         elif old.run != new.run and new.run == new.value and old.run is not None:
             # A run value that reaches the configured value is a change taking effect. Other movements of run

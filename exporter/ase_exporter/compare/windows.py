@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ase_exporter.changes.change import ANNOTATION, HARMLESS_KINDS, Change
+from ase_exporter.changes.change import ANNOTATION, Change
 from ase_exporter.config.times import moment_option
 from ase_exporter.errors import NoDataError, UserError
 
@@ -47,7 +47,7 @@ def around(
     need). Raises NoDataError if neighbours leave no time.
     """
     causes = [other for other in marks if not other.is_incident]
-    relevant = [other for other in causes if other.kind not in HARMLESS_KINDS or mark.kind == ANNOTATION]
+    relevant = [other for other in causes if not other.is_harmless or mark.kind == ANNOTATION]
     (together,) = (group for group in groups_of_changes({mark, *relevant}, settle) if mark in group)
     first, last = _extent(together)
     others = [other for other in relevant if other not in together]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.changes.change import HARMLESS_KINDS, Change
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.marks import with_restarts
 from ase_exporter.compare.measures import LOAD
@@ -70,9 +70,9 @@ def judge(
 ) -> list[Effect]:
     """The effect of each group of changes, in order of time; of the last MAX_JUDGED groups.
 
-    scrape: seconds between scrapes. Annotations and cleared counters affect nothing: they are left out.
+    scrape: seconds between scrapes. What is harmless is left out.
     """
-    relevant = [mark for mark in marks if mark.kind not in HARMLESS_KINDS]
+    relevant = [mark for mark in marks if not mark.is_harmless]
     groups = groups_of_changes(relevant, SETTLE)
     length = max(LENGTH, SCRAPES * scrape)
     found = []

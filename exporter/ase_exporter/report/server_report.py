@@ -100,7 +100,7 @@ class ServerReport:
 
     @property
     def harmless(self) -> list[Change]:
-        """Annotations and cleared counters, which have no effect."""
+        """Those without an effect of their own."""
         judged = {mark for effect in self.effects for mark in effect.marks}
         return [mark for mark in self.marks if mark not in judged]
 

@@ -178,7 +178,7 @@ def _effects(report: ServerReport) -> Iterator[Part]:
             "method",
         )
     if report.harmless:
-        yield Line("Annotations and cleared counters:")
+        yield Line("Annotations, cleared counters, and what takes effect at the next restart:")
         yield Items([f"{moment(mark.at)} {mark}" for mark in report.harmless])
 
 
