@@ -58,7 +58,7 @@ def enter() -> None:
 @cache
 def is_outside(path: Path) -> bool:
     """Whether a module of the tests uses the outside."""
-    return any(_leads_outside(name) for name in _imports(path))
+    return any(_leads_outside(name) for name in imports(path))
 
 
 @cache
@@ -108,11 +108,11 @@ def _leads_outside(name: str) -> bool:
 
 
 @cache
-def _imports(path: Path) -> frozenset[str]:
+def imports(path: Path) -> frozenset[str]:
     """All modules, and names in modules, that a file imports."""
     found: set[str] = set()
     for module, names, modules in _IMPORT.findall(path.read_text(encoding="utf-8")):
-        found.update(re.findall(r"[\w.]+", modules))
+        found.update(re.findall(r"(?:^|, ?)([\w.]+)", modules))
         found.update({module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))} if module else ())
     return frozenset(found)
 

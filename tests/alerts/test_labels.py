@@ -24,21 +24,14 @@ def labels_of_metrics() -> dict[str, set[str]]:
         for name, metric in collector.metrics.items():
             own = {*collector.labels, *metric.labels} | ({metric.by} if metric.by else set())
             labels.setdefault(name, set()).update(own)
-    return labels | dict(_documented())
-
-
-def _documented() -> Iterator[tuple[str, set[str]]]:
-    """The metrics of tables `| name{labels} |` (host) and `| name | labels |` (sysmon)."""
-    for name, labels in re.findall(r"^\| `(dbhost_\w+)(?:\{([^}]*)\})?` \|", _document("host"), re.MULTILINE):
-        yield name, set(re.findall(r"\w+", labels))
-    for name, labels in re.findall(
-        r"^\| `(ase_sysmon_\w+)` \| ([^|]*) \|", _document("sysmon"), re.MULTILINE
+    # The metrics of tables `| name{labels} |` (host) and `| name | labels |` (sysmon).
+    for page, row in (
+        ("host", r"^\| `(dbhost_\w+)(?:\{([^}]*)\})?` \|"),
+        ("sysmon", r"^\| `(ase_sysmon_\w+)` \| ([^|]*) \|"),
     ):
-        yield name, set(re.findall(r"\w+", labels))
-
-
-def _document(name: str) -> str:
-    return (DOCS / f"{name}.md").read_text()
+        for name, named in re.findall(row, (DOCS / f"{page}.md").read_text(), re.MULTILINE):
+            labels[name] = set(re.findall(r"\w+", named))
+    return labels
 
 
 LABELS = labels_of_metrics()

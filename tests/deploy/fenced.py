@@ -37,23 +37,17 @@ def documents() -> list[Path]:
 
 def blocks(language: str | None = None) -> list[Block]:
     """The blocks of a language, or all."""
-    return [block for path in documents() for block in _of(path) if language in (None, block.language)]
+    found = []
+    for path in documents():
+        text, page = path.read_text(encoding="utf-8"), str(path.relative_to(REPOSITORY))
+        found += [
+            Block(page, text.count("\n", 0, fence.start()) + 1, fence[1], fence[2])
+            for fence in FENCE.finditer(text)
+        ]
+    return [block for block in found if language in (None, block.language)]
 
 
 def block(page: str, language: str, containing: str) -> str:
     """The one block of a page in that language that holds a text."""
     (found,) = [each.text for each in blocks(language) if each.page == page and containing in each.text]
     return found
-
-
-def _of(path: Path) -> list[Block]:
-    text = path.read_text(encoding="utf-8")
-    return [
-        Block(
-            str(path.relative_to(REPOSITORY)),
-            text.count("\n", 0, found.start()) + 1,
-            found[1],
-            found[2],
-        )
-        for found in FENCE.finditer(text)
-    ]

@@ -22,11 +22,7 @@ class Loader(yaml.CSafeLoader):
     """YAML without one oddity of its version 1.1, which the operator's file of comparisons trips over."""
 
 
-def _scalar(loader: Loader, node: yaml.ScalarNode) -> object:
-    return loader.construct_scalar(node)
-
-
-Loader.add_constructor("tag:yaml.org,2002:value", _scalar)
+Loader.add_constructor("tag:yaml.org,2002:value", Loader.construct_scalar)  # type: ignore[type-var]
 
 
 @cache

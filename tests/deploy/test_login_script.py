@@ -6,6 +6,7 @@ import pytest
 from tests.exporter.simulated import PASSWORD
 from tests.exporter.simulated import run as simulated
 from tests.paths import DEPLOY
+from tests.real.ase import batches
 from tests.versions import VERSIONS
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
@@ -13,13 +14,7 @@ from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 SET_TO = "select u.value from master..sysconfigures c, master..syscurconfigs u where c.config = u.config"
 
 
-def batches(name: str) -> list[str]:
-    """The batches of a script, with the password that tests use."""
-    script = (DEPLOY / "sql" / name).read_text(encoding="utf-8").replace("CHANGE_ME", PASSWORD)
-    return [batch for batch in script.split("\ngo\n") if batch.strip()]
-
-
-BATCHES = batches("create_login.sql")
+BATCHES = batches(DEPLOY / "sql" / "create_login.sql", {"CHANGE_ME": PASSWORD})
 # An administrator may have withdrawn what the script needs for a batch: as with isql, the next batch runs all the same.
 UNKNOWN_PROCEDURE = 2812
 
@@ -37,7 +32,7 @@ def test_the_scripts_work_on_every_version_and_the_password_never_expires(versio
         connection = Connection.open(endpoint, "sa", PASSWORD, deadline=time.monotonic() + 60)
         connection.query("exec sp_configure 'systemwide password expiration', 90", time.monotonic() + 60)
         # Versions that lack an option are not told of it.
-        for batch in [*BATCHES, *batches("enable_monitoring.sql")]:
+        for batch in [*BATCHES, *batches(DEPLOY / "sql" / "enable_monitoring.sql")]:
             connection.query(batch, time.monotonic() + 60)
         assert attributes(connection, "ase_exporter")["Password expiration interval"] == "0"
         assert attributes(connection, "monitor")["Password expiration interval"] == "90"

@@ -35,21 +35,17 @@ UV = str(Path(sys.executable).with_name("uv"))
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ASE_"))}
 
 
-def copy_sources(root: Path) -> None:
-    """Copy what the distributions are built from, without what running and building it left there."""
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the distributions are built from, with files that an earlier build and a run left."""
+    root = tmp_path_factory.mktemp("packages")
+    # Without what running and building it left here.
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist")
     for name in SOURCES:
         if (REPOSITORY / name).is_dir():
             shutil.copytree(REPOSITORY / name, root / name, symlinks=True, ignore=ignored)
         else:
             shutil.copy(REPOSITORY / name, root / name)
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the distributions are built from, with files that an earlier build and a run left."""
-    root = tmp_path_factory.mktemp("packages")
-    copy_sources(root)
     for name, package in DISTRIBUTIONS.items():
         for left in (f"build/lib/{package}/gone.py", f"{package}/assets/__pycache__/gone.pyc"):
             (root / name / left).parent.mkdir(parents=True, exist_ok=True)

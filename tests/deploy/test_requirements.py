@@ -1,6 +1,5 @@
 """Dependencies: pinned with hashes, installed by them, all used, none undeclared."""
 
-import ast
 import re
 import sys
 import tomllib
@@ -12,6 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tests.paths import REPOSITORY
+from tests.unit_tier import imports
 
 DISTRIBUTIONS = ("exporter", "simulator")
 METADATA = {
@@ -54,19 +54,10 @@ packages_distributions = cache(metadata.packages_distributions)
 
 def imported(name: str) -> set[str]:
     """The distributions that a program imports, wherever in a file."""
+    files = REPOSITORY.glob(f"{name}/**/*.py")
+    modules = {module.partition(".")[0] for path in files for module in imports(path)}
     distributions = packages_distributions()
-    found: set[str] = set()
-    for path in REPOSITORY.glob(f"{name}/**/*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                names = [node.module or ""]
-            else:
-                continue
-            modules = {name.partition(".")[0] for name in names} - OWN - sys.stdlib_module_names
-            found |= {canonicalize_name(distributions[module][0]) for module in modules}
-    return found
+    return {canonicalize_name(distributions[each][0]) for each in modules - OWN - sys.stdlib_module_names}
 
 
 def needed(names: set[str]) -> set[str]:

@@ -82,19 +82,13 @@ def known_faults() -> dict[str, str]:
 
 def time_lines() -> list[TimeLine]:
     """All time lines, each followed by its variations, and by itself at longer intervals."""
-    written = [each for data in _data()["time_lines"] for each in _of_each(data)]
+    written = [_filled(data, values) for data in _data()["time_lines"] for values in data.get("each", [{}])]
     lines = [each for line in TypeAdapter(list[TimeLine]).validate_python(written) for each in _varied(line)]
     return [*lines, *(slower for line in lines for slower in _slower(line))]
 
 
-def _of_each(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A time line with each of its sets of values; it itself without any."""
-    for values in data.get("each", [{}]):
-        yield _filled(data, values)
-
-
 def _filled(part: Any, values: Mapping[str, Any]) -> Any:
-    """It with values in place of {key}."""
+    """A part of a time line with values in place of {key}."""
     if isinstance(part, Mapping):
         return {_filled(key, values): _filled(value, values) for key, value in part.items() if key != "each"}
     if isinstance(part, list):

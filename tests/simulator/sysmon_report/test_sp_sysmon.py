@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.simulator.model.worlds import one
 from tests.simulator.sql.fake import Client
 
 from ase_exporter.sysmon.metrics import cleared_counters
@@ -52,9 +53,6 @@ class Server:
             for row in self.model.table("sysmonitors")
         }
 
-    def state(self) -> dict[str, object]:
-        return dict(next(iter(self.model.table("monState"))))
-
 
 @pytest.fixture
 def server(tmp_path: Path) -> Server:
@@ -98,7 +96,8 @@ def test_clear_affects_all_sessions(server: Server, batch: str) -> None:
     report = server.report(batch)
     assert cleared_counters(report) and report.header.cleared is None
     assert server.monitors()["access", "xacts"] < before["access", "xacts"]
-    assert server.state()["CountersCleared"] != server.state()["StartDate"]
+    state = one(server.model, "monState")
+    assert state["CountersCleared"] != state["StartDate"]
 
 
 @pytest.mark.parametrize(

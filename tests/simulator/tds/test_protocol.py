@@ -1,4 +1,4 @@
-"""The protocol, byte by byte."""
+"""The protocol, byte by byte. The faults of the listener are tested by those of the exporter."""
 
 import re
 from collections.abc import Iterator
@@ -176,6 +176,27 @@ def test_an_attention_is_acknowledged_and_drops_a_half_sent_request(client: RawC
     client.socket.sendall(before)
     client.send(b"", ATTENTION)
     assert client.reply() == done(ATTENTION_ACK)
+
+
+def test_dropping_all_connections_ends_their_batches(
+    client: RawClient, backend: ScriptedBackend, server: Running
+) -> None:
+    client.send("hang")
+    server.ask(backend.hanging.wait)
+    server.ask(server.listener.drop)
+    assert client.closed()
+    server.ask(backend.released.wait)
+
+
+def test_a_client_that_reads_nothing_does_not_hold_up_the_end(
+    client: RawClient, backend: ScriptedBackend, server: Running
+) -> None:
+    backend.answers["huge"] = lambda: [Rows([Column("text", Type("text"))], [("x" * 50_000_000,)])]
+    client.send("huge")
+    assert client.socket.recv(1)
+    server.ask(server.listener.drop)
+    server.ask(server.listener.drained)
+    assert server.listener.connections == 0
 
 
 def test_a_client_that_goes_away_ends_its_batch(
