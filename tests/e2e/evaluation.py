@@ -54,12 +54,6 @@ class EvaluatedSample:
 Results = dict[Query, list[EvaluatedSample]]
 
 
-def groups_in_order(rules: Iterable[Path] = ALERTING) -> list[str]:
-    """Names of the rule groups, recorded series before alerts; promtool's default order is random."""
-    paths = sorted(rules, key=lambda path: (path.name.endswith(".alerts.yaml"), path.name))
-    return [group["name"] for path in paths for group in content(path)["groups"]]
-
-
 def evaluate(
     recording: Recording,
     directory: Path,
@@ -93,10 +87,12 @@ def evaluate_series(
         # Some versions of the tools evaluate no rules without one.
         "alert_rule_test": [{"alertname": "None", "eval_time": checks[-1]["eval_time"]}],
     }
+    # Recorded series before alerts: promtool's default order is random.
+    paths = sorted(rules, key=lambda path: (path.name.endswith(".alerts.yaml"), path.name))
     file = {
         "rule_files": list(map(str, rules)),
         "evaluation_interval": f"{interval}s",
-        "group_eval_order": groups_in_order(rules),
+        "group_eval_order": [group["name"] for path in paths for group in content(path)["groups"]],
         "tests": [test],
     }
     for expression, at, samples in _FAILED_CHECK.findall(_said(file, directory)):

@@ -44,11 +44,6 @@ class FiredAlert:
         return self.fired, self.alert, self.severity, self.subject
 
 
-def subject(labels: Mapping[str, str]) -> str:
-    """The spinlock, database... that an alert with these labels is about; '' for the server."""
-    return next((labels[name] for name in SUBJECT_LABELS if name in labels), "")
-
-
 def fired_alerts(
     observations: Iterable[tuple[Mapping[str, str], int]], interval: int, end: int
 ) -> list[FiredAlert]:
@@ -58,7 +53,8 @@ def fired_alerts(
     """
     times: dict[tuple[str, str, str], set[int]] = {}
     for labels, at in observations:
-        times.setdefault((labels["alertname"], labels["severity"], subject(labels)), set()).add(at)
+        subject = next((labels[name] for name in SUBJECT_LABELS if name in labels), "")
+        times.setdefault((labels["alertname"], labels["severity"], subject), set()).add(at)
     return sorted(
         (
             FiredAlert(period[0], period[-1] + interval if period[-1] < end else None, *key)

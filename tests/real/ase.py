@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,16 +58,11 @@ class Server:
             "ASE_PASSWORD": self.monitor.read_password(),
         }
 
-    @contextmanager
-    def connected(self, auth: Auth) -> Iterator[Connection]:
+    def connected(self, auth: Auth) -> AbstractContextManager[Connection]:
         """A connection of that login."""
-        end = time.monotonic() + TIMEOUT
         endpoint, password = Endpoint(self.host, self.port), auth.read_password()
-        connection = Connection.open(endpoint, auth.user, password, deadline=end)
-        try:
-            yield connection
-        finally:
-            connection.close()
+        end = time.monotonic() + TIMEOUT
+        return closing(Connection.open(endpoint, auth.user, password, deadline=end))
 
     def write(self, name: str, text: str) -> None:
         """Write a report."""

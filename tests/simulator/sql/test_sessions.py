@@ -114,11 +114,6 @@ async def test_of_two_that_wait_for_each_other_one_gets_1205_and_loses_its_trans
     assert await s.ask(s.two, "select a, b from tempdb..lk order by a") == [(1, 5), (2, 6)]
 
 
-async def test_lock_wait_ends_the_statement_with_12205(s: Sessions) -> None:
-    await s.ask(s.one, "begin tran delete tempdb..lk where a = 1")
-    assert await s.ask(s.two, "set lock nowait select * from tempdb..lk") == [12205]
-
-
 async def test_kill_ends_a_session_and_gives_back_its_locks(s: Sessions) -> None:
     await s.ask(s.one, "begin tran update tempdb..lk set b = 9")
     waiting = asyncio.create_task(s.ask(s.two, "update tempdb..lk set b = 7"))
@@ -130,13 +125,6 @@ async def test_kill_ends_a_session_and_gives_back_its_locks(s: Sessions) -> None
     count = f"select count(*) from master..sysprocesses where spid in ({s.one.spid}, {s.two.spid})"
     assert await s.ask(s.dba, count) == [(0,)]
     assert await s.ask(s.dba, "select a, b from tempdb..lk order by a") == [(1, 1), (2, 2)]
-
-
-async def test_chained_mode_begins_a_transaction_that_a_rollback_undoes(s: Sessions) -> None:
-    sql = "set chained on insert tempdb..lk values (7, 7) select @@trancount rollback select @@trancount"
-    assert await s.ask(s.one, sql) == [(1,), (0,)]
-    assert await s.ask(s.one, "select count(*) from tempdb..lk") == [(2,)]
-    assert await s.ask(s.one, "set chained off") == [226]
 
 
 async def test_no_session_is_held_up_by_one_that_changes_tables_while_another_reads(s: Sessions) -> None:
