@@ -1,4 +1,4 @@
-"""The shipped Alertmanager configuration in a real Alertmanager: routing, grouping, inhibition, texts."""
+"""The shipped Alertmanager configuration in a real Alertmanager: routing, grouping, inhibition."""
 
 import time
 from collections import Counter
@@ -41,7 +41,7 @@ class Alertmanager:
 
     def fire(self, *alerts: dict[str, str], **more: str) -> None:
         """Report alerts as firing."""
-        posted = [{"labels": labels, "annotations": annotations(labels), **more} for labels in alerts]
+        posted = [{"labels": labels, **more} for labels in alerts]
         httpx2.post(f"{self.url}/api/v2/alerts", json=posted, trust_env=False, timeout=60).raise_for_status()
 
     def resolve(self, *alerts: dict[str, str]) -> None:
@@ -97,15 +97,6 @@ def shipped(started: Alertmanager, request: pytest.FixtureRequest) -> Alertmanag
 
 def alert(name: str, severity: str, instance: str, **labels: str) -> dict[str, str]:
     return {"alertname": name, "severity": severity, "instance": instance, "job": "ase"} | labels
-
-
-def annotations(labels: dict[str, str]) -> dict[str, str]:
-    return {
-        "summary": f"{labels.get('instance', labels['job'])}: {labels['alertname']}",
-        "description": "What it means.",
-        "dashboard_url": "http://grafana/d/x",
-        "runbook_url": "http://runbooks/x.md",
-    }
 
 
 def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(shipped: Alertmanager) -> None:
