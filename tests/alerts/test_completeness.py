@@ -1,7 +1,6 @@
 """Every alert has a runbook, a test in which it fires and one in which it does not."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -71,13 +70,6 @@ def test_every_critical_alert_has_queries_for_prometheus_and_for_isql(alert: str
     assert "```sql" in text or alert in OF_THE_EXPORTER
 
 
-def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The panels of a dashboard, those in rows too."""
-    for each in board.get("panels", []):
-        yield each
-        yield from panels(each)
-
-
 @pytest.fixture(scope="module")
 def command_line() -> Any:
     """Not made when the module is imported, which each process of pytest-xdist does."""
@@ -100,7 +92,7 @@ def test_every_runbook_names_command_and_panel_that_show_the_cause(alert: str, c
         elif word.startswith("--"):
             assert any(word in option.opts for option in command.params), words
     (board,) = (each for each in write.DASHBOARDS if each["title"].startswith(title))
-    shown = {each["title"].partition(" (good")[0].partition(":")[0] for each in panels(board)}
+    shown = {each["title"].partition(" (good")[0].partition(":")[0] for each in board["panels"]}
     assert panel.partition(":")[0] in shown, f"{title} has no panel {panel}"
 
 
@@ -154,20 +146,13 @@ def test_every_alert_links_to_a_dashboard_that_shows_a_metric_of_it(
     rules = [rule for rule in rules_with_links if rule.get("alert") == alert]
     assert rules
     for rule in rules:
-        check_link(rule)
-
-
-def check_link(rule: dict[str, Any]) -> None:
-    link = re.fullmatch(
-        r"https://grafana/d/([a-z-]+)\?var-(\w+)={{ \$labels.(?:instance|job) }}",
-        rule["annotations"]["dashboard_url"],
-    )
-    assert link, rule["annotations"]["dashboard_url"]
-    dashboard = next(each for each in write.DASHBOARDS if each["uid"] == link[1])
-    shown = {name for name, uids in coverage.used_by_dashboards([dashboard]).items() if uids}
-    assert shown & coverage.names([rule["expr"]]), (
-        f"{rule['alert']}: its group's `dashboard` shows none of its metrics: add a panel or name another one"
-    )
-    assert link[2] in {variable["name"] for variable in dashboard["templating"]["list"]}
-    assert (link[2] == "host") == rule["alert"].startswith("DbHost")
-    assert rule["annotations"]["runbook_url"] == f"https://wiki/{rule['alert']}.md"
+        pattern = r"https://grafana/d/([a-z-]+)\?var-(\w+)={{ \$labels.(?:instance|job) }}"
+        ((uid, variable),) = re.findall(f"^{pattern}$", rule["annotations"]["dashboard_url"])
+        dashboard = next(each for each in write.DASHBOARDS if each["uid"] == uid)
+        shown = {name for name, uids in coverage.used_by_dashboards([dashboard]).items() if uids}
+        assert shown & coverage.names([rule["expr"]]), (
+            f"{alert}: its group's `dashboard` shows none of its metrics: add a panel or name another one"
+        )
+        assert variable in {each["name"] for each in dashboard["templating"]["list"]}
+        assert (variable == "host") == alert.startswith("DbHost")
+        assert rule["annotations"]["runbook_url"] == f"https://wiki/{alert}.md"
