@@ -5,10 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.simulator.model.worlds import one, rows_of, total
 
+from ase_exporter.assets import load_yaml
 from ase_simulator.model import ScenarioError, SimulatedServer, load_scenario
 from ase_simulator.model.scenario import names
+
+MISTAKES = load_yaml(Path(__file__).with_name("mistakes.yaml").read_text())
 
 
 def _write(folder: Path, text: str) -> str:
@@ -45,23 +49,11 @@ def test_every_scenario_runs_as_every_version(version: str) -> None:
             assert total(server, "monEngine", "CPUTime") > 0
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("name: x\nengines: many\n", "engines: "),
-        ("name: x\nsurprise: 1\n", "surprise: "),
-        ("name: x\nworkload: {users: -1}\n", "workload.users: "),
-        ("name: x\nsteps: [{name: a, seconds: 1, workload: {cpu_ms: fast}}]\n", "workload.cpu_ms: "),
-        ("name: x\noptions: {no such option: 1}\n", "no such option"),
-        ("name: x\noptions: {enable monitoring: 7}\n", "enable monitoring"),
-        ("name: x\ncaches: {small: {size_kb: 1}}\n", "minimum size"),
-        ("name: x\nfleet: [{scenario: fleet, server: a}]\n", "fleet"),
-        ("name: x\nfleet: [{scenario: nothing, server: a}]\n", "no such scenario"),
-        ("name: [x\n", "not YAML"),
-        ("- a\n", "the file: "),
-    ],
-)
-def test_a_bad_scenario_is_reported_in_one_line_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(("told", "content"), MISTAKES.items())
+def test_a_bad_scenario_is_reported_in_one_line_with_its_place(
+    tmp_path: Path, told: str, content: object
+) -> None:
+    text = content if isinstance(content, str) else yaml.safe_dump(content)
     with pytest.raises(ScenarioError) as refused:
         load_scenario(_write(tmp_path, text), speed=0)
     assert told in str(refused.value)
