@@ -28,10 +28,11 @@ MIN_MOMENTS = 6
 
 
 class Moment(msgspec.Struct, frozen=True, array_like=True):
-    """at: Unix time. usual: of its measures only those that are compared."""
+    """at: Unix time. usual: of its measures only those that are compared. bad: whether something bad was found."""
 
     at: float
     usual: Baseline
+    bad: bool = False
 
 
 class Usual:
@@ -57,16 +58,20 @@ class Usual:
         usual = baseline_of(found)
         compared = {name: value for name, value in usual.measures.items() if name in _compared()}
         kept = [each for each in self._moments if at - KEPT <= each.at <= at]
-        self._moments = [*kept, Moment(at, replace(usual, measures=compared))]
+        self._moments = [*kept, Moment(at, replace(usual, measures=compared), found.level == "bad")]
         self._baseline = None
         self._write()
 
     def baseline(self, at: float) -> Baseline:
-        """What was usual at this hour of the day before a Unix time, else until a while before it."""
+        """What was usual at this hour of the day before a Unix time, else until a while before it.
+
+        Of the same day, an incident is not usual because it lasts.
+        """
         if self._baseline is None:
             known = [each for each in self._moments if each.at <= at - RECENT]
             alike = [each for each in known if abs(at - DAY - each.at) <= ALIKE]
-            counts = [each.usual for each in (alike if len(alike) >= MIN_MOMENTS else known)]
+            good = [each for each in known if not each.bad]
+            counts = [each.usual for each in (alike if len(alike) >= MIN_MOMENTS else good)]
             self._baseline = typical(counts, median) if len(counts) >= MIN_MOMENTS else NO_BASELINE
         return self._baseline
 

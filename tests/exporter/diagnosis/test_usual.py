@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from tests.exporter.diagnosis.states import generated
 
-from ase_exporter.diagnosis.diagnose import NO_BASELINE, Diagnosis, diagnose
+from ase_exporter.diagnosis.diagnose import NO_BASELINE, Diagnosis, Level, diagnose
 from ase_exporter.diagnosis.usual import ALIKE, DAY, DIRECTORY, KEPT, MIN_MOMENTS, RECENT, SPACING, Usual
 
 BEGAN = 1.7e9
 
 
-def with_reads(value: float) -> Diagnosis:
+def with_reads(value: float, level: Level = "warn") -> Diagnosis:
     """A diagnosis in which a transaction makes so many logical reads."""
     found = diagnose(generated(1))
     reads = replace(found.measures["reads_per_transaction"], value=value)
-    return replace(found, measures={**found.measures, "reads_per_transaction": reads})
+    return replace(found, measures={**found.measures, "reads_per_transaction": reads}, level=level)
 
 
 def filled(usual: Usual, values: list[float], began: float = BEGAN) -> float:
@@ -63,6 +63,14 @@ def test_the_same_hour_of_the_day_before_counts_where_it_is_known() -> None:
     assert reads(usual, last - ALIKE) == 5.0
     filled(usual, [5.0], last + SPACING)
     assert reads(usual, BEGAN + DAY + ALIKE) == 900.0
+
+
+def test_an_incident_is_not_usual_because_it_lasts() -> None:
+    usual = Usual("ONE", None)
+    at = filled(usual, [5.0] * MIN_MOMENTS)
+    for number in range(1, 50):
+        usual.note(at + number * SPACING, with_reads(900.0, "bad"))
+        assert number * SPACING < RECENT or reads(usual, at + number * SPACING) == 5.0
 
 
 def test_after_the_clock_went_back_it_begins_anew() -> None:
