@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.alerts.shipped import groups
 from tests.deploy.kubernetes_schemas import complaints
 from tests.paths import DEPLOY, REPOSITORY
 
@@ -18,7 +19,7 @@ from ase_exporter.config import load
 
 CHART = DEPLOY / "helm" / "ase-exporter"
 HELM = DEPLOY / "dev" / "helm.sh"
-VALUES = sorted((CHART / "ci").glob("*.yaml"))
+VALUES = {path.stem: load_yaml(path.read_text()) for path in sorted((CHART / "ci").glob("*.yaml"))}
 POD_KINDS = {"Deployment", "Service", "ConfigMap"}
 
 pytestmark = [
@@ -48,22 +49,18 @@ def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     return found
 
 
-def read(path: Path) -> Any:
-    return load_yaml(path.read_text())
-
-
-@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
-def test_helm_finds_nothing_to_complain_of(path: Path) -> None:
-    linted = helm("lint", "--strict", CHART, "--values", path)
+@pytest.mark.parametrize("name", VALUES)
+def test_helm_finds_nothing_to_complain_of(name: str) -> None:
+    linted = helm("lint", "--strict", CHART, "--values", CHART / "ci" / f"{name}.yaml")
     assert linted.returncode == 0, linted.stdout
     assert "[WARNING]" not in linted.stdout
 
 
-@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", VALUES)
 def test_every_object_fits_its_schema_and_the_exporter_accepts_the_configuration(
-    path: Path, tmp_path: Path
+    name: str, tmp_path: Path
 ) -> None:
-    values = read(path)
+    values = VALUES[name]
     objects = rendered(values)
     assert {each["kind"] for each in objects} >= POD_KINDS
     assert [problem for each in objects for problem in complaints(each)] == []
@@ -76,10 +73,10 @@ def test_every_object_fits_its_schema_and_the_exporter_accepts_the_configuration
     )
 
 
-@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("reloads", [True, False])
-def test_another_target_restarts_the_pod_unless_it_is_reloaded(path: Path, reloads: bool) -> None:
-    values = {**read(path), "reloader": {"enabled": reloads}, "webConfigSecret": ""}
+def test_another_target_restarts_the_pod_unless_it_is_reloaded(name: str, reloads: bool) -> None:
+    values = {**VALUES[name], "reloader": {"enabled": reloads}, "webConfigSecret": ""}
     before = rendered(values)
     values["targets"] = [*values["targets"], {"name": "NEW", "host": "new.example.com", "port": 4200}]
     after = rendered(values)
@@ -88,13 +85,8 @@ def test_another_target_restarts_the_pod_unless_it_is_reloaded(path: Path, reloa
 
 
 def test_the_rules_and_dashboards_are_those_of_the_repository() -> None:
-    objects = rendered(read(CHART / "ci" / "operator-values.yaml"))
-    shipped = [
-        group
-        for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml"))
-        for group in read(path)["groups"]
-    ]
-    assert of_kind(objects, "PrometheusRule")["spec"]["groups"] == shipped
+    objects = rendered(VALUES["operator-values"])
+    assert of_kind(objects, "PrometheusRule")["spec"]["groups"] == groups()
     dashboards = {
         name: text
         for each in objects
@@ -107,12 +99,12 @@ def test_the_rules_and_dashboards_are_those_of_the_repository() -> None:
 
 
 def test_what_the_monitoring_selects_is_the_service() -> None:
-    objects = rendered(read(CHART / "ci" / "operator-values.yaml"))
+    objects = rendered(VALUES["operator-values"])
     service, pod = of_kind(objects, "Service"), of_kind(objects, "Deployment")["spec"]["template"]
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     wanted = of_kind(objects, "ServiceMonitor")["spec"]["selector"]["matchLabels"]
     assert wanted.items() <= service["metadata"]["labels"].items()
-    access = read(CHART / "ci" / "operator-values.yaml")["scrapeAccess"]
+    access = VALUES["operator-values"]["scrapeAccess"]
     url = f"https://{service['metadata']['name']}.monitored.svc:10150/targets"
     scraped = of_kind(objects, "ScrapeConfig")["spec"]
     assert scraped["httpSDConfigs"] == [{"url": url, **access}]
@@ -122,7 +114,7 @@ def test_what_the_monitoring_selects_is_the_service() -> None:
 
 
 def test_the_policy_lets_out_to_what_is_configured() -> None:
-    values = read(CHART / "ci" / "servers-values.yaml") | {"networkPolicy": {"networks": ["10.1.0.0/16"]}}
+    values = VALUES["servers-values"] | {"networkPolicy": {"networks": ["10.1.0.0/16"]}}
     plain = of_kind(rendered({**values, "config": {}}), "NetworkPolicy")["spec"]["egress"]
     egress = of_kind(rendered(values), "NetworkPolicy")["spec"]["egress"]
     ports = [{port["port"] for port in rule["ports"]} for rule in egress]
@@ -132,7 +124,7 @@ def test_the_policy_lets_out_to_what_is_configured() -> None:
 
 def test_the_pod_fulfils_the_restricted_pod_security_standard() -> None:
     values = {
-        **read(CHART / "ci" / "hardened-values.yaml"),
+        **VALUES["hardened-values"],
         "webConfigSecret": "",
         "reloader": {"enabled": True},
     }
@@ -152,9 +144,7 @@ def test_the_pod_fulfils_the_restricted_pod_security_standard() -> None:
 
 
 def test_what_the_command_line_names_is_mounted() -> None:
-    spec = of_kind(rendered(read(CHART / "ci" / "hardened-values.yaml")), "Deployment")["spec"]["template"][
-        "spec"
-    ]
+    spec = of_kind(rendered(VALUES["hardened-values"]), "Deployment")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     options = dict(word.split("=", 1) for word in container["args"] if "=" in word)
@@ -184,7 +174,7 @@ def test_what_the_command_line_names_is_mounted() -> None:
 def test_a_misspelt_key_or_a_wrong_type_does_not_fit(
     kind: str, path: tuple[str | int, ...], value: Any
 ) -> None:
-    manifest = of_kind(rendered(read(CHART / "ci" / "operator-values.yaml")), kind)
+    manifest = of_kind(rendered(VALUES["operator-values"]), kind)
     broken = deepcopy(manifest)
     at: Any = broken
     for step in path[:-1]:
