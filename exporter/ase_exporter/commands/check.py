@@ -15,6 +15,7 @@ from ase_exporter.commands.options import choose_targets, config_path, end_if_st
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.views.figures import counted
 from ase_exporter.views.terminal import print_view
 
 # Targets that are checked at the same time.
@@ -92,5 +93,5 @@ def _unknown_collectors(loaded: Config, catalogue: Catalogue) -> list[str]:
 
 
 def _summary(file: Path | None, loaded: Config, catalogue: Catalogue) -> str:
-    targets = f"{len(loaded.targets)} target" + ("" if len(loaded.targets) == 1 else "s")
+    targets = counted(len(loaded.targets), "target")
     return f"{file or 'environment'}: {targets}, {len(catalogue.collectors)} collectors: good"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
 from ase_exporter.views.view import Foreign
@@ -9,7 +10,6 @@ from ase_exporter.views.view import Foreign
 
 def diagnosis_data(found: Diagnosis) -> dict[str, Any]:
     """The verdict, its causes, the time account, and what is not judged."""
-    account = found.account
     return {
         "state": found.state,
         "word": found.word,
@@ -18,20 +18,25 @@ def diagnosis_data(found: Diagnosis) -> dict[str, Any]:
         "says": f"{found.word}: {found.text}",
         "level": found.level,
         "causes": [*map(finding_data, found.findings)],
-        "account": [
-            {
-                "part": part.title,
-                "sessions": account.parts.get(name),
-                "share": account.shares[name],
-                "session_seconds_per_transaction": account.per_transaction(name),
-            }
-            for name, part in catalogue().account.items()
-        ],
+        "account": account_data(found.account),
         "not_judged": [
             {"finding": each.name, "word": each.word, "reason": each.reason} for each in found.unknown
         ],
         "read": found.source,
     }
+
+
+def account_data(account: Account) -> list[dict[str, Any]]:
+    """Where sessions spend their time."""
+    return [
+        {
+            "part": part.title,
+            "sessions": account.parts.get(name),
+            "share": account.shares[name],
+            "session_seconds_per_transaction": account.per_transaction(name),
+        }
+        for name, part in catalogue().account.items()
+    ]
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ase_exporter.compare.view import changed_rows, headline, method, row_data
 from ase_exporter.compare.windows import Span, parse_span
 from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.data import account_data
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.sources import Sources, certainty, require_bounded
@@ -118,7 +119,7 @@ def diagnose(sources: Sources, arguments: inputs.Diagnose) -> Answer:
 def _past(found: PastDiagnosis) -> Answer:
     """What the exporter said in a window. Words are labels of metrics: text of others."""
     known = catalogue()
-    shares = Account(found.account, dict.fromkeys(known.account.keys() - found.account, "")).shares
+    account = Account(found.account, dict.fromkeys(known.account.keys() - found.account, ""))
     return {
         "state": Foreign(found.state),
         "word": Foreign(found.word),
@@ -126,14 +127,7 @@ def _past(found: PastDiagnosis) -> Answer:
         "rank": found.rank,
         "level": found.level,
         "causes": [*map(_cause, found.findings)],
-        "account": [
-            {
-                "part": part.title,
-                "sessions": found.account.get(name),
-                "share": shares[name],
-            }
-            for name, part in known.account.items()
-        ],
+        "account": account_data(account),
         "not_judged": [
             {"finding": name, "word": known.findings[name].word, "reason": reason}
             for name, reason in found.unknown.items()
