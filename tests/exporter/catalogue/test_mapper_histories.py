@@ -3,11 +3,13 @@
 import random
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.exporter.catalogue.test_row_mapper import COLLECTOR, SMP
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.clock import Clock
 from ase_exporter.metrics.counters import CounterStore
@@ -17,40 +19,8 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.saved_totals import encode
 from ase_exporter.metrics.series_limits import limit_series
 
-COLUMNS = {
-    "Name": "varchar",
-    "Slot": "int",
-    "State": "varchar",
-    "Grabs": "bigint",
-    "Waits": "int",
-    "Ratio": "float",
-    "Since": "datetime",
-}
-METRICS: dict[str, Any] = {
-    "ase_x_grabs_total": {"help": "Counted.", "column": "Grabs"},
-    "ase_x_time_seconds_total": {
-        "help": "Timed.",
-        "by": "mode",
-        "columns": {"user": "Waits", "system": "Grabs"},
-        "unit": "milliseconds",
-    },
-    "ase_x_sum_total": {"help": "All of them.", "column": "Ratio", "total": True},
-    "ase_x_bytes": {"help": "Held.", "column": "Waits", "unit": "server pages"},
-    "ase_x_ratios": {"help": "Two kinds.", "by": "kind", "columns": {"a": "Ratio", "b": "Waits"}},
-    "ase_x_rows": {"help": "Rows.", "count": True},
-    "ase_x_states": {"help": "Rows.", "count": True, "total": True, "labels": {"state": "State"}},
-    "ase_x_info": {"help": "One for each.", "labels": {"state": "State"}},
-    "ase_x_since_timestamp_seconds": {"help": "Its time.", "column": "Since", "unit": "timestamp"},
-}
-A_SERIES_A_ROW = {"name": "Name", "slot": "Slot"}
-SHAPES: dict[str, dict[str, Any]] = {
-    "a series a row": {"labels": A_SERIES_A_ROW},
-    "rows that share series": {"labels": {"name": "Name"}, "key": ["Slot"]},
-    "rows that nothing tells apart": {"labels": {"name": "Name"}},
-    "no labels": {"key": ["Name", "Slot"]},
-    "ranked": {"labels": A_SERIES_A_ROW, "top": ["Grabs", "Waits"]},
-    "generations": {"labels": A_SERIES_A_ROW, "generation": "Since"},
-}
+READ = load_yaml(Path(__file__).with_name("mapper_histories.yaml").read_text(encoding="utf-8"))
+SHAPES: dict[str, dict[str, Any]] = READ["shapes"]
 CLOCK = Clock(lambda: 0.0, lambda: 0.0)
 Rows = list[tuple[Any, ...]]
 
@@ -96,14 +66,14 @@ class Way:
 
     def __init__(self, shape: str, *, renewed: bool = False) -> None:
         self.store = CounterStore()
-        self._collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[shape]}
+        self._collector = {"help": "A table.", "table": "monX", "metrics": READ["metrics"], **SHAPES[shape]}
         self._renewed = renewed
         self._mapper: RowMapper | None = None
         self.made: list[tuple[list[Family], str]] = []
 
     def read(self, rows: Rows, epoch: EpochReading) -> list[Family]:
         if self._mapper is None or self._renewed:
-            self._mapper = RowMapper("x", COLLECTOR.validate_python(self._collector), COLUMNS, SMP, 3)
+            self._mapper = RowMapper("x", COLLECTOR.validate_python(self._collector), READ["columns"], SMP, 3)
         self.store.observe({None: epoch}, epoch.server_time)
         made = self._mapper.families(rows, self.store, epoch.server_time)
         self.made.append((made, render_text(made)))

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 from tests.exporter.compare.test_prometheus import server
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.changes.change import Change
 from ase_exporter.commands.changes import changes_view
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
@@ -22,6 +24,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.views.terminal import text
 
 LITTLE = ["cpu_busy"]
+NO_COMPARISON = load_yaml(Path(__file__).with_name("no_comparison.yaml").read_text(encoding="utf-8"))
 
 
 def row(comparison: Comparison, key: str, name: str = "") -> ComparisonRow:
@@ -118,29 +121,7 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
     assert any(warning.startswith(doubts) for warning in result.warnings)
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"before": "now-2m..now-1m", "after": "now-60s..now"}, "no data of"),
-        ({"before": "1000000000..1000001000", "after": "1000002000..1000003000"}, "no data of"),
-        ({"before": "1000..2000", "after": "now-1h..now"}, "'1000': expected a time"),
-        ({"before": "soon..later", "after": "now-1h..now"}, "'soon': expected a time"),
-        ({"before": "now..now-1h", "after": "now-1h..now"}, "expected START before END"),
-        ({"before": "now-1h", "after": "now-1h..now"}, "expected START..END"),
-        ({"before": "now-2h..now-1h"}, "--before and --after: expected both"),
-        ({}, "expected one of: --before and --after"),
-        (
-            {"change": "no such change"},
-            "no recorded change of the last 30 days contains 'no such change'; the newest: option: TSX",
-        ),
-        ({"runs": "now-1h..now", "measures": ["speed"]}, "--measure: speed: expected one of cpu_busy"),
-        (
-            {"target": "ASE9", "before": "now-1h..now-40m", "after": "now-40m..now-20m"},
-            'window before: Prometheus has no data of {instance="ASE9"} in it; it has ASE1',
-        ),
-        ({"prometheus": "http://127.0.0.1:1", "runs": "now-1h..now"}, "Prometheus at http://127.0.0.1:1: "),
-    ],
-)
+@pytest.mark.parametrize(("options", "problem"), NO_COMPARISON)
 def test_what_cannot_be_compared_is_one_clear_line(
     history: History, options: dict[str, object], problem: str
 ) -> None:
