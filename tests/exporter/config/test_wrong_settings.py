@@ -20,15 +20,7 @@ from ase_exporter.errors import UserError
 
 MISTAKES = load_yaml(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
 TARGETS = "targets:\n  - {name: T, host: 127.0.0.1}\nauth:"
-GOOD = """\
-auth:
-  default: {user: probe, password_file: /run/secrets/ase}
-targets:
-  - name: PROD1
-    host: db1.example
-    labels: {team: billing}
-scrape: {timeout: 8s, margin: 250ms}
-"""
+GOOD: str = MISTAKES["good"]
 CASES = [
     *(
         (Config, f"{TARGETS}\n  default:\n    user: a\n    password:{text}\n", said)

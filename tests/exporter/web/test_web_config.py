@@ -158,22 +158,13 @@ def test_a_bad_file_keeps_the_old_one_and_a_metric_says_so(served: Served) -> No
     assert "ase_exporter_web_config_last_reload_successful 1.0" in served.get().text
 
 
+# Mistakes in settings: tests/exporter/config/wrong_settings.yaml.
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("tls: true\n", "web.yml:1: tls: unknown key"),
-        ("basic_auth_users: {a: secret}\n", "web.yml:1: basic_auth_users.a: expected a bcrypt hash"),
-        ("tls_server_config: {cert_file: x}\n", "tls_server_config.key_file: this key is missing"),
         (good(cert_file="gone.pem"), "tls_server_config.cert_file: .*gone.pem: No such file"),
         (good(cert_file="web.yml"), "tls_server_config.cert_file: cannot be used"),
         (good(key_file="other.key"), "tls_server_config.cert_file: cannot be used: key values mismatch"),
-        (good("NoClientCert"), "client_ca_file and a client_auth_type that verifies"),
-        (good("RequireAnyClientCert"), "client_auth_type: expected"),
-        (good(min_version="TLS10"), "min_version: expected 'TLS12' or 'TLS13'"),
-        (good(min_version="TLS13", max_version="TLS12"), "min_version that is not above max_version"),
-        (good(cipher_suites="[RC4]"), "cipher_suites.0: expected one of TLS_ECDHE_RSA_WITH_AES_128"),
-        ("http_server_config: {headers: {Set-Cookie: x}}\n", "headers.Set-Cookie"),
-        ('http_server_config: {headers: {X-Frame-Options: "a\\nb"}}\n', "headers.X-Frame-Options"),
     ],
 )
 def test_a_bad_file_is_one_line(
@@ -189,7 +180,6 @@ def test_a_bad_file_is_one_line(
     with pytest.raises(UserError, match=expected) as caught:
         WebConfig(file)
     assert "\n" not in str(caught.value)
-    assert "secret" not in str(caught.value)
 
 
 def test_an_encrypted_key_is_an_error_and_not_a_prompt(tmp_path: Path) -> None:
