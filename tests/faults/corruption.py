@@ -120,7 +120,7 @@ class Campaign:
     chance: random.Random
     on: bool = False
     made: Counter[str] = field(default_factory=Counter)
-    open: set["Corruptor"] = field(default_factory=set)
+    open: set["Watched"] = field(default_factory=set)
 
     def end(self) -> None:
         """No more; and whoever believed something wrong about the server has to log in and ask again.
@@ -129,7 +129,7 @@ class Campaign:
         """
         self.on = False
         for connection in self.open:
-            if connection.logged_in:
+            if connection.left_to_log_in <= 0:
                 connection.transport.abort()
 
 
@@ -138,32 +138,34 @@ class Campaign:
 LOGIN_ANSWERS = 3
 
 
-class Corruptor(Parrot):
+class Watched(Parrot):
+    """A connection of a campaign, which knows those that are open. left_to_log_in: answers to the login."""
+
+    def __init__(self, recording: Recording, campaign: Campaign) -> None:
+        super().__init__(recording)
+        self.campaign = campaign
+        self.left_to_log_in = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.campaign.open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.campaign.open.discard(self)
+
+
+class Corruptor(Watched):
     """Damages some answers. Ends the connection if the client waits for more. login_answers: that come unharmed."""
 
     def __init__(self, recording: Recording, campaign: Campaign, login_answers: int = LOGIN_ANSWERS) -> None:
-        super().__init__(recording)
-        self._campaign = campaign
+        super().__init__(recording, campaign)
         self._late: asyncio.TimerHandle | None = None
         # What is asked about the server, and what is read of it, each as often.
         self._spared = login_answers + campaign.chance.choice(
             (0, campaign.chance.randrange(15), campaign.chance.randrange(30))
         )
-
-        self._to_log_in = login_answers
-
-    @property
-    def logged_in(self) -> bool:
-        """Whether all answers to the login have been given."""
-        return self._to_log_in <= 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._campaign.open.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._campaign.open.discard(self)
+        self.left_to_log_in = login_answers
 
     def asked(self, kind: int, request: bytes) -> None:
         if self._late:
@@ -171,9 +173,9 @@ class Corruptor(Parrot):
         super().asked(kind, request)
 
     def say(self, answer: bytes) -> None:
-        campaign = self._campaign
+        campaign = self.campaign
         self._spared -= 1
-        self._to_log_in -= 1
+        self.left_to_log_in -= 1
         spared = self._spared >= 0 or (self._spared < -1 and campaign.chance.random() < 0.5)
         if not campaign.on or not answer or spared:
             super().say(answer)

@@ -1,8 +1,6 @@
 """The scenario `hostile`, a first day on a server that differs from the manuals, with default settings."""
 
-import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.e2e.evaluation import timeline
@@ -17,7 +15,6 @@ from ase_exporter.config import Scrape
 from ase_simulator.schema.profiles import profiles
 
 SCENARIOS = REPOSITORY / "simulator" / "ase_simulator" / "scenarios"
-HOST = "hostile.example"
 # Columns of another type than the manual says cost the metrics made from them.
 UNREADABLE = {"databases": "unreadable"}
 
@@ -32,26 +29,12 @@ def scenario(folder: Path) -> str:
     return str(folder / "hostile.yaml")
 
 
-@pytest.fixture(autouse=True)
-def _two_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host has two addresses, and the server listens on the second one."""
-    resolve = socket.getaddrinfo
-
-    def both(host: str, port: int, *args: Any, **kwargs: Any) -> Any:
-        if host != HOST:
-            return resolve(host, port, *args, **kwargs)
-        return [*resolve("127.0.0.2", port, *args, **kwargs), *resolve("127.0.0.1", port, *args, **kwargs)]
-
-    monkeypatch.setattr(socket, "getaddrinfo", both)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_collector_that_can_be_read_is_read(version: str, tmp_path: Path) -> None:
     shifted = ShiftedClock()
     limits = Scrape(connect_timeout=60.0)
     with run(version, scenario(tmp_path), speed=0.0) as server:
-        address = HOST, server.address[1]
-        scraper = scraper_of(address, encrypt_password=True, clock=shifted, limits=limits)
+        scraper = scraper_of(server.address, encrypt_password=True, clock=shifted, limits=limits)
         for after, step in (
             (15.0, "odd, but up"),
             (15.0, "odd, but up"),

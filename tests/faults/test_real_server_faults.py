@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -11,17 +10,15 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from tests.exporter.clocks import ShiftedClock, leaping, opener
+from tests.exporter.clocks import ShiftedClock, leaping
 from tests.exporter.simulated import PASSWORD, Simulated, reading, run, scraper_of
 from tests.faults.scraping import Samples, failed, samples, scrape
 
-from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
+from ase_exporter.ase.connection import Connection, Endpoint, Row
 from ase_exporter.ase.database_error import login_error
-from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.assets import load_yaml
-from ase_exporter.config import Auth, Scrape
+from ase_exporter.config import Scrape
 from ase_exporter.scraping.module_collector import PLAN_LIFETIME
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sysmon import runner
@@ -420,42 +417,6 @@ def test_after_an_outage_of_the_directory_the_login_is_tried_every_hour(
     shifted.ahead += 3600
     assert scrape(one, clock=shifted).summary.up
     one.close()
-
-
-def test_targets_share_the_hourly_attempt_of_a_directory_login() -> None:
-    shifted = ShiftedClock()
-    auth, ledger = Auth(user="monitor", password=PASSWORD), LoginLedger(clock=shifted.clock)
-
-    def asked(login: Login[Connection], times: int, apart: float) -> int:
-        """How often the server was, when it should have let us in so many times."""
-        before = login.attempts
-        for _ in range(times):
-            shifted.ahead += apart
-            with pytest.raises(DatabaseError) as refused:
-                login.open(shifted.monotonic() + 60)
-            assert refused.value.kind in ("login_failed", "login_suspended")
-        return login.attempts - before
-
-    with ExitStack() as stack:
-        servers = [stack.enter_context(run("16.0 SP04", speed=0.0)) for _ in range(3)]
-        logins = [
-            Login(Endpoint(*server.address), auth, opener(shifted.clock), clock=shifted.clock, ledger=ledger)
-            for server in servers
-        ]
-        for server, login in zip(servers, logins, strict=True):
-            server.model.faults.authentication = "ldap"
-            login.open(shifted.monotonic() + 60).close()
-            login.note_mechanism("ldap")
-        for server, login in zip(servers, logins, strict=True):
-            server.model.faults.directory_down = True
-            assert asked(login, 5, 60.0) == 2
-        # Three hours, in which all of them try every five minutes.
-        assert sum(asked(login, 1, 100.0) for _ in range(3 * 12) for login in logins) <= 3
-        for server in servers:
-            server.model.faults.directory_down = False
-        shifted.ahead += 3600
-        for login in logins:
-            login.open(shifted.monotonic() + 60).close()
 
 
 @pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])

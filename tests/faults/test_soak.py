@@ -5,14 +5,15 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.exporter.parrot import ATTENTION, HEADER, Parrot, Recording, listening
+from tests.exporter.parrot import ATTENTION, HEADER, Recording, listening
 from tests.exporter.running_exporter import configuration
 from tests.exporter.scraper import scraped
 from tests.exporter.simulated import run
+from tests.faults.corruption import Campaign, Watched
 
 SCRAPES = 50_000
 SAMPLES = 20
@@ -26,30 +27,10 @@ SETTLED = 5
 GROWTH = 8 << 20
 
 
-@dataclass
-class Moods:
-    """What went wrong so far, by kind, and the connections that are open."""
-
-    chance: random.Random
-    met: Counter[str] = field(default_factory=Counter)
-    open: set["Moody"] = field(default_factory=set)
-
-
-class Moody(Parrot):
+class Moody(Watched):
     """Now and then closes, resets, says nothing (to an attention either), trickles, or sends garbage."""
 
-    def __init__(self, recording: Recording, moods: Moods) -> None:
-        super().__init__(recording)
-        self._moods = moods
-        self._silent = self._deaf = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._moods.open.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._moods.open.discard(self)
+    _silent = _deaf = False
 
     def asked(self, kind: int, request: bytes) -> None:
         if kind == ATTENTION:
@@ -58,14 +39,14 @@ class Moody(Parrot):
             super().asked(kind, request)
 
     def say(self, answer: bytes) -> None:
-        if self._moods.chance.randrange(EVERY):
+        if self.campaign.chance.randrange(EVERY):
             super().say(answer)
             return
         faults: tuple[Callable[[bytes], None], ...] = (
             self.close, self.cut, self.reset, self.hang, self.ignore, self.trickle, self.garble,
         )  # fmt: skip
-        fault = self._moods.chance.choice(faults)
-        self._moods.met[fault.__name__] += 1
+        fault = self.campaign.chance.choice(faults)
+        self.campaign.made[fault.__name__] += 1
         fault(answer)
 
     def close(self, _: bytes) -> None:
@@ -102,9 +83,9 @@ class Sample:
     connections: int
 
 
-async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Counter[str]]:
+async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Campaign, Counter[str]]:
     """So many scrapes; samples while nothing is under way."""
-    moods = Moods(random.Random(3))
+    moods = Campaign(random.Random(3))
     samples: list[Sample] = []
     names = [f"S{number}" for number in range(TARGETS)]
     with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
@@ -132,7 +113,7 @@ async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Coun
 def test_fifty_thousand_scrapes_with_faults_among_them_leave_nothing_behind(tmp_path: Path) -> None:
     samples, moods, ends = asyncio.run(soak(tmp_path, SCRAPES))
     first, last = samples[SETTLED], samples[-1]
-    assert len(moods.met) == 7
+    assert len(moods.made) == 7
     assert ends[""] > 0.8 * ends.total()
     assert len(first.resident) == 2
     for before, after in zip(first.resident, last.resident, strict=True):

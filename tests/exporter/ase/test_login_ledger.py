@@ -139,6 +139,28 @@ def test_what_may_not_be_the_password_is_still_tried_every_hour_after_a_restart(
         assert denied == "" if allowed else "every hour" in denied
 
 
+def test_servers_of_one_directory_share_its_hourly_attempt() -> None:
+    process = Process(None)
+    servers = [frozenset({Account(f"db{number}.example", 5000, "monitor")}) for number in range(3)]
+
+    def asked(hours: int) -> int:
+        """How often, if a target of each server tries every five minutes."""
+        attempts = 0
+        for accounts in servers * 12 * hours:
+            process.clock.ahead += 100.0
+            with suppress(NotAllowedError):
+                process.ledger.end(process.begin(accounts=accounts), "refused", directory=True)
+                attempts += 1
+        return attempts
+
+    # At each server twice, as any login.
+    assert asked(1) == LOGIN_ATTEMPTS * len(servers)
+    assert asked(3) == 3
+    process.clock.ahead += HOURLY
+    for accounts in servers:
+        process.ledger.end(process.begin(accounts=accounts), "accepted")
+
+
 def test_after_a_death_logins_that_were_under_way_are_tried_one_by_one(tmp_path: Path) -> None:
     """A server that crashes the driver at its login must not get the logins of all others suspended."""
     servers = [frozenset({Account(f"db{number}.example", 5000, "monitor")}) for number in range(3)]

@@ -8,8 +8,6 @@ import pytest
 from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, reading, run, scrape
 from tests.faults.scraping import scrape as timely
 
-from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS, process_ledger
-from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
@@ -73,28 +71,6 @@ def test_a_lost_connection_keeps_what_was_read_and_the_next_scrape_is_whole(serv
     lost = scrape(one)
     assert lost.error_kind == "lost"
     assert set(scrape(one).outcomes) == set(whole.outcomes)
-    one.close()
-
-
-def test_a_refused_password_is_tried_twice_and_then_waits_for_another(
-    server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(TIMING, "login_pause", 0.0)
-    secret = tmp_path / "secret"
-    secret.write_text("wrong", encoding="utf-8")
-    auth = Auth(user="monitor", password_file=secret)
-    one = small(server, auth=auth)
-    kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
-    assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
-    secret.write_text(PASSWORD, encoding="utf-8")
-    assert scrape(one).error_kind == "login_suspended"
-    # An hour later, or as the account's owner wants: once.
-    secret.write_text("wrong", encoding="utf-8")
-    process_ledger().once_more = True
-    assert [scrape(one).error_kind for _ in range(2)] == ["login_failed", "login_suspended"]
-    secret.write_text(PASSWORD, encoding="utf-8")
-    process_ledger().once_more = True
-    assert scrape(one).summary.up
     one.close()
 
 
