@@ -3,8 +3,11 @@
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 
+from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.clocks import ShiftedClock
+from tests.exporter.samples import by_name
 
 from ase_exporter.clock import SYSTEM_CLOCK
 from ase_exporter.scraping.result import ScrapeResult
@@ -46,8 +49,13 @@ def failed(result: ScrapeResult) -> dict[str, str]:
 
 def samples(result: ScrapeResult) -> dict[str, Samples]:
     """What was read of the server, by metric."""
+    return by_name(chain.from_iterable(result.collected.values()))
+
+
+def exposed(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """What an exporter answered, by metric and labels."""
     return {
-        family.name: {tuple(labels): value for labels, value in family.samples}
-        for families in result.collected.values()
-        for family in families
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
     }

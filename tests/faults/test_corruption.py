@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.parrot import Parrot, Recording, listening
 from tests.exporter.running_exporter import configuration as configured
 from tests.exporter.scraper import Scraper, scraped
 from tests.exporter.simulated import Simulated, reading, run
 from tests.faults.corruption import DAMAGES, Campaign, Corruptor
+from tests.faults.scraping import exposed
 
 TARGETS = 8
 # Columns of all types, counters and gauges; each read in every scrape, so that nothing wrong is shown once more.
@@ -129,13 +129,7 @@ async def restarts(scraper: Scraper) -> float:
         # It may die while it answers; the next one answers soon.
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             body = await scraper.get("/metrics", PATIENT)
-    text = gzip.decompress(body).decode()
-    return next(
-        sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name == "ase_exporter_restarts_total"
-    )
+    return exposed(gzip.decompress(body).decode())["ase_exporter_restarts_total", ()]
 
 
 def names() -> list[str]:
@@ -144,12 +138,8 @@ def names() -> list[str]:
 
 def values(text: str) -> Values:
     """What was read of the server. The diagnosis is of a window, which begins anew after a scrape that was damaged."""
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if not sample.name.startswith(("ase_exporter_", "ase_diagnosis_"))
-    }
+    own = ("ase_exporter_", "ase_diagnosis_")
+    return {key: value for key, value in exposed(text).items() if not key[0].startswith(own)}
 
 
 def configuration(addresses: dict[str, tuple[str, int]]) -> str:

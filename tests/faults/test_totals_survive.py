@@ -16,11 +16,11 @@ import httpx2
 import pytest
 from tests.exporter.running_exporter import RunningExporter, configuration, exporter
 from tests.exporter.simulated import Simulated, run
+from tests.faults.scraping import exposed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 COLLECTORS = ("state", "spinlocks", "data_caches", "engines", "waits")
-SAMPLE = re.compile(r"^(\w+)(?:\{([^}\n]*)\})? (\S+)$", re.MULTILINE)
 TRANSACTIONS = "ase_transactions_total", ""
 
 Totals = dict[tuple[str, str], float]
@@ -40,16 +40,13 @@ def inside(server: Simulated) -> Totals:
     return dict(totals)
 
 
-def exposed(text: str) -> Totals:
+def counted(text: str) -> Totals:
     """The same counters as the exporter exposes them."""
     found: Totals = {}
-    for name, labels, value in SAMPLE.findall(text):
-        if name == TRANSACTIONS[0]:
-            found[TRANSACTIONS] = float(value)
-        elif name.startswith("ase_spinlock_") or name == "ase_cache_searches_total":
-            label = re.search(r'(?:spinlock|cache)="([^"]*)"', labels)
-            assert label
-            found[name, label[1]] = float(value)
+    for (name, pairs), value in exposed(text).items():
+        if name.startswith(("ase_spinlock_", "ase_cache_searches_total", TRANSACTIONS[0])):
+            labels = dict(pairs)
+            found[name, labels.get("spinlock") or labels.get("cache", "")] = value
     return found
 
 
@@ -100,7 +97,7 @@ class Deployment:
         for _ in range(5):
             text = self.probe()
             if re.search(r"^ase_up 1(\.0)?$", text, re.MULTILINE):
-                return exposed(text)
+                return counted(text)
         raise AssertionError(text)
 
     def scrape_in_background(self) -> threading.Thread:

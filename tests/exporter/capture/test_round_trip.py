@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from itertools import chain
 
 import pytest
 from tests.captures.make import CAPTURES, FULL, Source
@@ -12,7 +11,7 @@ from tests.exporter.capture.recorded import (
     replay,
     scrape,
 )
-from tests.exporter.samples import Samples, by_name
+from tests.faults.scraping import samples
 
 from ase_exporter.capture.file import Capture, lines, parse
 from ase_exporter.scraping.result import ScrapeResult
@@ -24,11 +23,6 @@ SECONDS_AGO = re.compile(r"dateadd\(ss, -\d+,")
 # are what test_captures reads.
 QUICK = Source("15.7 SP138 CE", "idle", FULL)
 SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in CAPTURES if each != QUICK]
-
-
-def samples(result: ScrapeResult) -> Samples:
-    """All series of the collectors of a scrape."""
-    return by_name(chain.from_iterable(result.collected.values()))
 
 
 @pytest.mark.parametrize("source", [QUICK, *SLOW], ids=str)
