@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.catalogue import load_catalogue, plan, read_facts, unavailable_reason
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.labels import spinlock_class
@@ -14,6 +16,7 @@ from ase_exporter.metrics.counters import CounterStore
 
 BANNER = "Adaptive Server Enterprise/16.0 SP04 PL03/EBF 30399 SMP/P/x86_64/SLES 12.4/x/3587/64-bit/FBO/Wed"
 CATALOGUE, _ = load_catalogue()
+READ = load_yaml(Path(__file__).with_name("facts.yaml").read_text(encoding="utf-8"))
 
 
 class RefusedError(Exception):
@@ -40,24 +43,10 @@ def server(**answers: Any) -> Callable[[str], Sequence[Sequence[Any]]]:
     return query
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers", "shown"),
-    [
-        (BANNER, (16, 0, 0, 4, 3), "16.0 SP04 PL03"),
-        ("Adaptive Server Enterprise/16.0 GA PL01/EBF 22544 SMP/P", (16, 0, 0, 0, 1), "16.0 PL01"),
-        ("Adaptive Server Enterprise/15.7/EBF 21985 SMP SP110 /P/x86_64", (15, 7, 0, 110, 0), "15.7 SP110"),
-        ("Adaptive Server Enterprise/15.7.0/EBF 20368 SMP ESD#02 /P", (15, 7, 0, 2, 0), "15.7 ESD#2"),
-        ("Adaptive Server Enterprise/15.0.3/EBF 16548 ESD#1/P", (15, 0, 3, 1, 0), "15.0.3 ESD#1"),
-        ("Adaptive Server Enterprise/12.5.4/EBF 15446 ESD#8/P/Sun_svr4", (12, 5, 4, 8, 0), "12.5.4 ESD#8"),
-        ("15.7 SP100", (15, 7, 0, 100, 0), "15.7 SP100"),
-        # As DbxTune expects them (src/com/dbxtune/utils/Ver.java); no banner of a real 16.1 is known.
-        ("Adaptive Server Enterprise/16.1/EBF 3 SMP SP01 PL01/P/x86_64", (16, 1, 0, 1, 1), "16.1 SP01 PL01"),
-        ("Adaptive Server Enterprise/16.1 SP01 PL01/EBF 3 SMP/P/x86_64", (16, 1, 0, 1, 1), "16.1 SP01 PL01"),
-    ],
-)
-def test_versions_are_read_from_banners(text: str, numbers: tuple[int, ...], shown: str) -> None:
+@pytest.mark.parametrize(("text", "numbers", "shown"), READ["versions"])
+def test_versions_are_read_from_banners(text: str, numbers: list[int], shown: str) -> None:
     version = parse_version(text)
-    assert (version.numbers, str(version), version.cluster) == (numbers, shown, False)
+    assert (list(version.numbers), str(version), version.cluster) == (numbers, shown, False)
 
 
 def test_temporary_databases_are_those_that_the_server_marks_and_kept_while_it_does_not_say() -> None:
@@ -90,22 +79,7 @@ def test_the_servers_clock_may_have_another_zone_and_drift() -> None:
     assert facts.utc_offset == timedelta(hours=2)
 
 
-@pytest.mark.parametrize(
-    ("number", "reason"),
-    [
-        (10353, "no_role"),
-        (10330, "no_role"),
-        (12036, "switched_off"),
-        (12052, "switched_off"),
-        (208, "table_missing"),
-        (207, "columns_missing"),
-        (937, "database_loading"),
-        (938, "database_loading"),
-        (6002, "server_shutdown"),
-        (1105, ""),
-        (None, ""),
-    ],
-)
+@pytest.mark.parametrize(("number", "reason"), READ["messages"].items())
 def test_server_messages_map_to_reasons(number: int | None, reason: str) -> None:
     assert unavailable_reason(number) == reason
 

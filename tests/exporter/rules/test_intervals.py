@@ -11,6 +11,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.rules.intervals import adapted, rule_files, seconds_of
 
 RULE = "groups: [{{name: {group}, rules: [{{record: a:b, expr: '{expr}'}}]}}]"
+WINDOWS = load_yaml(Path(__file__).with_name("intervals.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("interval", [5, 15, 30, 60, 300])
@@ -23,26 +24,7 @@ def test_every_window_holds_four_scrapes_or_two_if_fewer_count(interval: int) ->
             assert seconds_of(window) >= (2.5 if last else 2 if recorded else 4) * interval
 
 
-@pytest.mark.parametrize(
-    ("interval", "expr", "expected"),
-    [
-        (15, "rate(x[1m])", "rate(x[1m])"),
-        (5, "rate(x[1m])", "rate(x[1m])"),
-        (30, "rate(x[1m])", "rate(x[2m])"),
-        (60, "rate(x[1m]) + y[10m:15s]", "rate(x[4m]) + y[10m:1m]"),
-        (60, "x[2m] - x[2m] offset 2m - x[2m] offset 1m", "x[4m] - x[4m] offset 4m - x[4m] offset 2m"),
-        (60, 'last_over_time(x{y=~"a[b]"}[2m] offset 2m)', 'last_over_time(x{y=~"a[b]"}[150s] offset 150s)'),
-        (300, "x[1d:5m] - x offset 10m", "x[1d:5m] - x offset 10m"),
-        (60, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[4m]"),
-        (300, "ase:spinlock_contention:ratio_irate1m[2m]", "ase:spinlock_contention:ratio_irate1m[10m]"),
-        (300, "ase:spinlock_spinning_engines:irate1m[3m]", "ase:spinlock_spinning_engines:irate1m[10m]"),
-        (
-            300,
-            'ase:spinlocks_recorded:count{a="b"} offset 75s',
-            'ase:spinlocks_recorded:count{a="b"} offset 6m',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("interval", "expr", "expected"), WINDOWS)
 def test_windows_grow_where_they_are_too_short(interval: float, expr: str, expected: str) -> None:
     assert expected in adapted(RULE.format(group="g", expr=expr), interval)
 
