@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from datetime import timezone as timezone_of
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from tests.exporter.clocks import BERLIN, timezone
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.config import Config
 from ase_exporter.config.fields import Seconds
 from ase_exporter.config.times import moment_option, parse_duration, parse_moment
@@ -20,6 +22,7 @@ from ase_exporter.config.yaml_files import parse
 from ase_exporter.errors import UserError
 
 NOW = 1_777_900_000.0
+TIMES = load_yaml(Path(__file__).with_name("times.yaml").read_text(encoding="utf-8"))
 
 
 # As POSIX has them, so that no time zone database is needed: rules of the years since 2007.
@@ -159,39 +162,13 @@ def test_any_text_is_a_finite_time_or_rejected(text: str) -> None:
             assert str(error).startswith("expected")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # It is 15:06:40 in Berlin.
-        ("today", "2026-05-04T00:00:00"),
-        ("yesterday", "2026-05-03T00:00:00"),
-        ("today 23:15", "2026-05-04T23:15:00"),
-        ("yesterday 14:05:30", "2026-05-03T14:05:30"),
-        ("14:05", "2026-05-04T14:05:00"),
-        ("9:05", "2026-05-04T09:05:00"),
-        ("15:07", "2026-05-03T15:07:00"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), TIMES["said"].items())
 def test_days_and_times_as_people_say_them(text: str, expected: str) -> None:
     with timezone(BERLIN):
         assert shown(parse_moment(text, NOW)) == expected
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "expected"),
-    [
-        # At night, before that time has come.
-        ("yesterday 18:00", "16:00", "2026-05-04T16:00:00"),
-        ("14:00", "15:30", "2026-05-04T15:30:00"),
-        ("15:00", "15:00", "2026-05-05T15:00:00"),
-        # It was, after the start: the last one, not the first.
-        ("yesterday 10:00", "14:05", "2026-05-04T14:05:00"),
-        ("2026-05-01", "14:05", "2026-05-04T14:05:00"),
-        # What has a day is not moved.
-        ("14:00", "yesterday 15:00", "2026-05-03T15:00:00"),
-        ("14:00", "2h", "2026-05-04T13:06:40"),
-    ],
-)
+@pytest.mark.parametrize(("start", "end", "expected"), TIMES["ends"])
 def test_a_time_alone_that_ends_a_period_is_after_its_start(start: str, end: str, expected: str) -> None:
     with timezone(BERLIN):
         assert shown(parse_moment(end, NOW, parse_moment(start, NOW))) == expected
