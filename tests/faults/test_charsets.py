@@ -5,9 +5,9 @@ from functools import partial
 from typing import Literal
 
 import pytest
+from tests.exporter.ase.test_connection import connect
 from tests.exporter.simulated import run, scraper_of
 from tests.faults.scraping import scrape
-from tests.faults.test_server_faults import connect
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import ScriptedBackend
 
@@ -46,7 +46,7 @@ def test_invalid_names_are_shown_with_their_bytes_and_with_no_other_memory(
 ) -> None:
     # The server says utf8 and sends something else.
     monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
-    connection = connect(scripted)
+    connection = connect(scripted, password="password")
     for raw, shown in zip(INVALID, SHOWN, strict=True):
         both = [raw.decode("iso8859-1"), "fine"]
         backend.answers["names"] = partial(answer, both)
@@ -61,7 +61,7 @@ def test_names_are_decoded_from_the_servers_character_set(
 ) -> None:
     name = NAMES[charset]
     backend.charset = charset
-    connection = connect(scripted)
+    connection = connect(scripted, password="password")
     backend.answers[CHARSET] = lambda: [names([charset])]
     connection.detect_charset(deadline())
     backend.answers["names"] = lambda: [names([name, "fine"]), names([name], "char")]
@@ -73,7 +73,7 @@ def test_a_character_set_that_python_does_not_know_costs_only_what_is_not_ascii(
     backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
-    connection = connect(scripted)
+    connection = connect(scripted, password="password")
     backend.answers[CHARSET] = lambda: [names(["klingon"])]
     connection.detect_charset(deadline())
     backend.answers["names"] = lambda: [names(["K\xf6ln", "fine"])]
@@ -85,7 +85,7 @@ def test_invalid_bytes_in_a_message_show_no_other_memory(
     backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
-    connection = connect(scripted)
+    connection = connect(scripted, password="password")
     for raw in INVALID:
         words = raw.decode("iso8859-1")
         message = Message(0, 10, 1, f"cache {words} x")

@@ -1,30 +1,18 @@
 """Faults of a (simulated) server, and what a scrape still guarantees."""
 
 import time
-from collections.abc import Callable
 
 import pytest
+from tests.exporter.ase.test_connection import connect, failure
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import run, scraper_of
 from tests.faults.scraping import failed, samples, scrape
 from tests.simulator.tds.running import Running
-from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
+from tests.simulator.tds.scripted import ScriptedBackend, ScriptedSession, numbers
 
-from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
-
-
-def connect(server: Running) -> Connection:
-    endpoint = Endpoint("127.0.0.1", server.port)
-    return Connection.open(endpoint, USER, "password", deadline=time.monotonic() + 60)
-
-
-def failure(action: Callable[[], object]) -> DatabaseError:
-    with pytest.raises(DatabaseError) as caught:
-        action()
-    return caught.value
 
 
 def test_a_server_without_a_free_connection_is_named_and_asked_again(
@@ -61,8 +49,8 @@ def test_a_server_that_shuts_down_is_down_until_it_is_started_again() -> None:
 def test_rows_that_end_in_an_error_are_not_taken_for_all(backend: ScriptedBackend, scripted: Running) -> None:
     switched_off = Message(12052, 17, 1, "Collection of monitoring data requires that … be enabled.")
     backend.answers["partial"] = lambda: [numbers(3), switched_off]
-    connection = connect(scripted)
-    error = failure(lambda: connection.query("partial", time.monotonic() + 60))
+    connection = connect(scripted, password="password")
+    error = failure(lambda: connection.query("partial", time.monotonic() + 60), 60)
     assert (error.kind, error.number, error.usable) == ("query_failed", 12052, True)
     assert len(connection.query("numbers 3", time.monotonic() + 60)) == 3
     connection.close()

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.exporter.ase.test_connection import connect
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.untrusted.hostile_names import hostile_names
-from tests.faults.test_server_faults import connect
 from tests.simulator.tds.running import running
 from tests.simulator.tds.scripted import ScriptedBackend
 
@@ -40,7 +40,7 @@ def test_one_line_is_printable_and_keeps_what_is() -> None:
 
 @pytest.mark.parametrize("kind", ["varchar", "univarchar"])
 def test_rows_of_a_server(kind: str) -> None:
-    backend = ScriptedBackend("password")
+    backend = ScriptedBackend()
     rows = [(name,) for name in NAMES]
     backend.answers["names"] = lambda: [Rows([Column("n", Type(kind, 255))], rows)]  # type: ignore[arg-type]
     with running(lambda: Listener(backend)) as run:
