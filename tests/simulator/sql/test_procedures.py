@@ -112,27 +112,6 @@ def test_sp_spaceused_adds_up_what_is_allocated(live: Client) -> None:
     assert pages == live.value(f"sum(TotalSizeKB) / 4 {sizes}")
 
 
-def test_configuration_history_is_kept_while_auditing_is_on(live: Client) -> None:
-    events = "select type, target, element, oldvalue, newvalue, username from sybsecurity..ch_events"
-    live.results("sp_configure 'number of open objects', 7000")
-    assert live.rows(events) == []
-    live.results("sp_configure 'auditing', 1 exec sp_configure 'config history auditing', 1")
-    live.results("sp_configure 'number of open objects', 8000")
-    live.results("sp_cacheconfig 'orders cache', 'cache_partition=16'")
-    rows = live.rows(events)
-    assert rows[-2] == ("sp_configure", "MEMSCALE", "number of open objects", "7000", "8000", "sa")
-    assert rows[-1][:3] == ("sp_cacheconfig", "orders cache", "partitions")
-
-
-def test_roles_are_granted_and_seen_at_once(client: Client) -> None:
-    client.results("exec sp_addlogin 'dba', 'secret1' grant role mon_role to dba")
-    dba = Client(client.backend.server, "dba", "secret1", client.backend)
-    assert dba.errors("select * from master..monState") == []
-    client.results("revoke role mon_role from dba")
-    assert dba.errors("select * from master..monState") == [10353]
-    assert dba.errors("sp_displaylogin sa") == [10353]
-
-
 def test_a_failed_login_gets_4002(client: Client) -> None:
     backend = client.backend
     client.results("sp_locklogin ase_exporter, 'lock'")
@@ -156,14 +135,6 @@ def test_other_sessions_get_6002_after_a_shutdown() -> None:
     rejection = backend.login(LoginRequest("sa", ""))
     assert isinstance(rejection, Message)
     assert rejection.number == 6002
-
-
-def test_a_stateful_table_gives_each_row_once_to_a_connection(live: Client) -> None:
-    first = live.rows("select ErrorMessage from master..monErrorLog")
-    assert first
-    assert live.rows("select ErrorMessage from master..monErrorLog") == []
-    other = Client(live.backend.server, backend=live.backend)
-    assert other.rows("select ErrorMessage from master..monErrorLog") == first
 
 
 def test_every_procedure_that_is_a_script_parses() -> None:

@@ -18,6 +18,8 @@ def listed(name: str) -> Any:
 
 CASES: list[dict[str, Any]] = listed("statements.yaml") + listed("dba_queries.yaml")
 SERVERS: dict[str, Any] = listed("servers.yaml")
+# Who is logged in, where it is not sa.
+LOGINS = {"monitor": ("ase_exporter", "exporter"), "dba": ("dba", "secret1")}
 
 
 def shown(value: object) -> object:
@@ -56,8 +58,7 @@ def test_statements_are_answered_as_ase_answers_them(case: dict[str, Any]) -> No
     for step in case.get("steps", ()):
         name = step.get("session", "")
         if name not in sessions:
-            login = ("ase_exporter", "exporter") if name == "monitor" else ("sa", "")
-            sessions[name] = Client(client.backend.server, *login, client.backend)
+            sessions[name] = Client(client.backend.server, *LOGINS.get(name, ("sa", "")), client.backend)
         found = answered(sessions[name], step["sql"])
         wanted = {"errors": []} | {key: value for key, value in step.items() if key not in ("sql", "session")}
         assert {key: found[key] for key in wanted} == wanted, step
