@@ -124,6 +124,7 @@ class FindingDefinition(Strict):
     perhaps: bool = False
     vital: bool = False
     unless: Sequence[str] = ()
+    after: Sequence[str] = ()
     part: str | None = None
     times: str | None = None
     about: str = ""

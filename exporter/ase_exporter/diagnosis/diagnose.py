@@ -165,9 +165,11 @@ def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
     unknown: list[Unknown] = []
     for order, (name, definition) in enumerate(catalogue().findings.items()):
         fits = judge.fits(definition)
-        if fits and not {each.name for each in findings} & set(definition.unless):
+        found = {each.name for each in findings}
+        if fits and not found & set(definition.unless):
             doubts = [each for each in unknown if each.vital and each.name in definition.unless]
-            findings.append(judge.finding(name, definition, order, doubts))
+            is_last = bool(doubts or found & set(definition.after))
+            findings.append(judge.finding(name, definition, order, doubts, is_last=is_last))
         elif fits is None:
             unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
     findings.sort(key=lambda finding: -finding.rank)
@@ -311,15 +313,21 @@ class _Judge:
         return "; ".join(dict.fromkeys(filter(None, reasons)))
 
     def finding(
-        self, name: str, definition: FindingDefinition, order: int, doubts: Sequence[Unknown]
+        self,
+        name: str,
+        definition: FindingDefinition,
+        order: int,
+        doubts: Sequence[Unknown],
+        *,
+        is_last: bool,
     ) -> Finding:
-        """One that holds. doubts: findings that would say more, were they known; then it comes after all others."""
+        """One that holds. doubts: findings that would say more, were they known. is_last: its share does not count."""
         share = self._of_part(definition, self.account.caused(definition.part) if definition.part else None)
         usual = self._of_part(definition, self.baseline.shares.get(definition.part or ""))
         if definition.times and catalogue().measures[definition.times].compared:
             # It explains what is above the usual: none of that was there before.
             usual = None
-        rank = self._rank(definition, None if doubts else share, usual) - ORDER * order
+        rank = self._rank(definition, None if is_last else share, usual) - ORDER * order
         inputs = catalogue().inputs_of(definition)
         says = {each.name: each.text for each in self.measures.values()}
         of_part = self.account.share(definition.part) if definition.part else None
