@@ -11,8 +11,8 @@ from ase_exporter.top.frames import frame
 
 # Kinds of incident, and the points over them: at least so many, also on other servers and with other random numbers.
 KINDS, MIXED = 24, 6
-REACHED, REACHED_ELSEWHERE = 88, 80
-ELSEWHERE = [Site(seed=2), Site(engines=4), Site(engines=32), Site(engines=128)]
+REACHED = 88
+ELSEWHERE = [Site(seed, engines) for engines in (4, 32, 128) for seed in (1, 2)] + [Site(seed=2)]
 # Of every build: incidents of each way to be made, with all points; users by the thousand are on a small server.
 SAMPLE = {
     "data_cache_spinlock": Site(engines=4),
@@ -58,8 +58,7 @@ def test_what_eases_an_incident_comes_first(incident: str, statement: str) -> No
 def test_the_diagnosis_reaches_its_points(site: Site) -> None:
     found = by_number({name: each.points for name, each in scores(site).items()})
     assert sorted(found) == list(range(1, KINDS + 1))
-    expected = REACHED if site == USUAL else REACHED_ELSEWHERE
-    assert sum(found.values()) >= expected, f"of {POINTS * KINDS}: {found}"
+    assert sum(found.values()) >= REACHED, f"of {POINTS * KINDS}: {found}"
 
 
 @pytest.mark.slow
@@ -70,9 +69,15 @@ def test_no_incident_is_called_well(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("site", [Site(engines=engines) for engines in (2, 4, 32, 128)], ids=str)
+@pytest.mark.parametrize("site", [Site(engines=engines) for engines in (1, 2, 4, 32, 128)], ids=str)
 def test_states_of_the_field_are_understood(site: Site) -> None:
-    found = {name: score(each, site) for name, each in incidents(FIELD).items()}
+    """Of one engine, there is no half."""
+    possible = {
+        name: each
+        for name, each in incidents(FIELD).items()
+        if site.engines > 1 or not any("<" in engines for engines in each.busy)
+    }
+    found = {name: score(each, site) for name, each in possible.items()}
     assert len(found) > 40
     assert {name: each for name, each in found.items() if each.points < POINTS or each.all_clears} == {}
 

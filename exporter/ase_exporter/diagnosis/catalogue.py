@@ -101,14 +101,18 @@ class Bounds(Strict):
     surely: Limit | None = None
 
     def hold(self, value: float | None, spread: float = 0.0) -> bool | None:
-        """Whether a value that is open by `spread` to either side is within them, None if it is not known."""
+        """Whether a value that is open by `spread` to either side is within them, None if it is not known.
+
+        Of a value that is open by more than half of itself, nothing follows.
+        """
         if value is None:
             return None
-        return (
-            (self.at_least is None or value >= threshold(self.at_least))
-            and (self.at_most is None or value <= threshold(self.at_most))
-            and (self.surely is None or value - spread >= threshold(self.surely))
+        within = (self.at_least is None or value >= threshold(self.at_least)) and (
+            self.at_most is None or value <= threshold(self.at_most)
         )
+        if not within or self.surely is None or value - spread >= threshold(self.surely):
+            return within
+        return None if value >= threshold(self.surely) and 2 * spread <= value else False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -78,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A finding that cannot be judged. vital: without it nothing is called well."""
+    """A finding that cannot be judged. vital: without it nothing is called well; it may even hold."""
 
     name: str
     word: str
@@ -171,7 +171,8 @@ def diagnose(readings: Readings, baseline: Baseline = NO_BASELINE) -> Diagnosis:
             is_last = bool(doubts or found & set(definition.after))
             findings.append(judge.finding(name, definition, order, doubts, is_last=is_last))
         elif fits is None:
-            unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
+            is_vital = definition.vital or bool(judge.uncertain(definition))
+            unknown.append(Unknown(name, definition.word, judge.reason(definition), is_vital))
     findings.sort(key=lambda finding: -finding.rank)
     state, word, text, level = _verdict(judge, findings, unknown)
     explained = {catalogue().findings[each.name].part for each in findings}
@@ -308,9 +309,21 @@ class _Judge:
             if part == definition.part or (of_account and part != "spinning")
         ]
         reasons += [self.measures[name].unknown for name in catalogue().inputs_of(definition)]
+        reasons += self.uncertain(definition)
         if PART_GROWN in of_account and self.part_grown(definition.part or "") is None:
             reasons.append(NO_HISTORY)
         return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+    def uncertain(self, definition: FindingDefinition) -> list[str]:
+        """The figures by which a finding may hold, but does not for certain."""
+        limits = [(name, bounds) for each in definition.when for name, bounds in each.items()]
+        near = {
+            name
+            for name, bounds in limits
+            if bounds.surely and self._within(definition, name, bounds) is None
+        }
+        figures = [self.measures[name] for name in near]
+        return [f"{each.title} {each.text}, not certain yet" for each in figures if each.value is not None]
 
     def finding(
         self,

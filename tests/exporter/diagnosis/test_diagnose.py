@@ -347,10 +347,29 @@ def test_cpu_in_whole_seconds_shows_how_far_it_is_known(seconds: float, shown: s
         assert diagnose(healthy()).text.startswith(f"engines {shown} busy, ")
 
 
-@pytest.mark.parametrize(("seconds", "state"), [(10.0, "works"), (300.0, "saturated")])
-def test_engines_are_saturated_only_if_their_whole_seconds_prove_it(seconds: float, state: str) -> None:
+@pytest.mark.parametrize(
+    ("busy", "seconds", "state"),
+    [(0.94, 10.0, "works"), (0.96, 10.0, "not_known"), (0.96, 300.0, "saturated")],
+)
+def test_engines_are_saturated_only_if_their_whole_seconds_prove_it(
+    busy: float, seconds: float, state: str
+) -> None:
     with patch.object(State, "window", return_value=seconds):
-        assert diagnose(healthy(0.96)).state == state
+        assert diagnose(healthy(busy)).state == state
+
+
+@pytest.mark.parametrize("queue", [0.1, 5.0, 500.0])
+@pytest.mark.parametrize("spins", [0.0, 0.1, 0.14, 0.16, 0.2, 0.35, 0.5, 0.9])
+def test_engines_that_spin_come_before_that_there_are_too_few(spins: float, queue: float) -> None:
+    """At 15 % that spin, a quarter more engines give what the spinning takes; at a third, they make it worse."""
+    state = healthy(1.0)
+    state.set("ase_run_queue_length", queue)
+    labels = {"spinlock": "cache", "class": "data_cache"}
+    state.set("ase_spinlock_spins_total", 4 * spins / threshold("spinlock.seconds_per_spin"), **labels)
+    found = [each.name for each in diagnose(state).findings]
+    assert found[:2] == (
+        ["spinning", "saturated"] if spins >= threshold("cpu.spinning_warning") else ["saturated"]
+    )
 
 
 @pytest.mark.parametrize("still", ["_total", "engine_cpu_seconds_total", "wait_seconds_total", "grabs_total"])
