@@ -162,6 +162,7 @@ def test_sigterm_ends_everything_while_servers_hang(
         assert len(processes) == 2
         running.process.terminate()
         assert running.process.wait(60) == 0
+        assert "Traceback" not in running.log
         _, alive = psutil.wait_procs(processes, 60)
         assert not alive
         for thread in asking:

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 NO_THREAD = (
     "no thread can be started: the limit of tasks is reached (TasksMax of the unit, or the pids cgroup)"
 )
+TOO_LATE = "not everything was read in time"
 
 
 @dataclass(slots=True, eq=False)
@@ -87,8 +88,9 @@ class TargetThread:
 
     @property
     def runs(self) -> bool:
-        """Whether the thread has not ended."""
-        return self._thread is not None and self._thread.is_alive()
+        """Whether the thread, or one that ends before it, has not ended."""
+        before = self._before
+        return bool(self._thread and self._thread.is_alive()) or bool(before and before.runs)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the thread has ended, for so many seconds at most."""
@@ -123,8 +125,9 @@ class TargetThread:
     def _scrape(self, scrape: RunningScrape) -> bytes:
         result = scrape.result
         if time.monotonic() >= result.deadline:
-            # Its caller has been answered; another scrape took too long.
-            return b""
+            # Another scrape took too long, of which its caller is told now if it waits for a moment more.
+            result.summary.error = TOO_LATE
+            return render_scrape(result, stuck=True)
         try:
             with TURN.held():
                 self._scraper.scrape(result)

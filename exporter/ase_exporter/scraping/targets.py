@@ -19,7 +19,13 @@ from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult, ScrapeSummary, TargetState
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
-from ase_exporter.scraping.target_thread import NO_THREAD, RunningScrape, TargetThread, render_scrape
+from ase_exporter.scraping.target_thread import (
+    NO_THREAD,
+    TOO_LATE,
+    RunningScrape,
+    TargetThread,
+    render_scrape,
+)
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sysmon.runner import SysmonRunner
 
@@ -90,8 +96,8 @@ class Targets:
         self._judge = judge
         self._catalogue: Catalogue | None = None
         self._targets: dict[str, _Target] = {}
-        # Those that are not configured any more and may still be logging out.
-        self._ending: list[TargetThread] = []
+        # Those that are not configured any more and may still be logging out, by name.
+        self._ending: dict[str, TargetThread] = {}
         # Where sp_sysmon cleared counters and is not run again, by host and port.
         self._halted: set[tuple[str, int]] = set()
 
@@ -110,10 +116,10 @@ class Targets:
             if known is None or known.settings != settings or not same_catalogue:
                 known = self._start(settings, catalogue, known)
             self._targets[target.name] = known
-        self._ending = [thread for thread in self._ending if thread.runs]
-        for removed in before.values():
+        self._ending = {name: thread for name, thread in self._ending.items() if thread.runs}
+        for name, removed in before.items():
             removed.end()
-            self._ending.append(removed.thread)
+            self._ending[name] = removed.thread
 
     async def scrape(
         self, name: str, request: ScrapeRequest, deadline: float, families: Sequence[Family] = ()
@@ -142,20 +148,20 @@ class Targets:
                 return self._failed(target, request, "internal", summary.error)
         else:
             body = render_scrape(running.result, stuck=True)
-            summary = replace(running.result.summary, error="not everything was read in time")
+            summary = replace(running.result.summary, error=TOO_LATE)
         if not request.session_groups:
             target.state.update(summary, running.result.verdict)
         return Answer(body, summary, running.result.sessions)
 
     async def stop(self) -> None:
         """End all threads, which write their totals; waits for those that hang for TIMING.stop_timeout."""
-        self._ending += [target.thread for target in self._targets.values()]
-        for target in self._targets.values():
+        for name, target in self._targets.items():
             target.end()
+            self._ending[name] = target.thread
         limit = time.monotonic() + TIMING.stop_timeout
 
         def join_all() -> None:
-            for thread in self._ending:
+            for thread in self._ending.values():
                 thread.join(max(0.0, limit - time.monotonic()))
 
         await asyncio.to_thread(join_all)
@@ -171,7 +177,9 @@ class Targets:
             self._note(target, result)
 
         judge = self._judge(target)
-        thread = TargetThread(scraper, judge, on_end, before.thread if before else None)
+        # That of a target that was removed, and comes back, may still run.
+        older = before.thread if before else self._ending.pop(target.name, None)
+        thread = TargetThread(scraper, judge, on_end, older if older and older.runs else None)
         return _Target(settings, thread, sysmon, before.state if before else TargetState())
 
     def _start_sysmon(self, settings: TargetSettings) -> SysmonRunner | None:

@@ -134,9 +134,13 @@ class ExporterApp:
             try:
                 await self._reload()
             except UserError as error:
-                log.error("configuration not loaded, keeping the old one: %s", error)
-                self.metrics.load_failed()
+                self.keep_configuration(error)
                 raise
+
+    def keep_configuration(self, error: UserError) -> None:
+        """Say that the old configuration stays."""
+        log.error("configuration not loaded, keeping the old one: %s", error)
+        self.metrics.load_failed()
 
     async def _reload(self) -> None:
         loaded = await asyncio.to_thread(self._load)
@@ -251,6 +255,9 @@ class _Handlers:
                 response = await handler(request)
             except BusyError as error:
                 response = PlainTextResponse(f"{error}\n", 503)
+            except asyncio.CancelledError:
+                # By the server, which waits no longer for requests before it ends.
+                response = PlainTextResponse("the exporter is stopping\n", 503)
             except ClientDisconnect:
                 response = PlainTextResponse("the request body is incomplete\n", 400)
             self._exporter.metrics.count_response(path, response.status_code)

@@ -22,7 +22,7 @@ from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.auth import Access
-from ase_exporter.web.loading import load
+from ase_exporter.web.loading import KeptConfiguration
 from ase_exporter.web.open_endpoints import open_endpoints
 from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol, max_connections
 from ase_exporter.web.supervisor import Legacy
@@ -79,8 +79,15 @@ def run(
 
     hosts: names of this exporter that callers may ask for. is_temporary: of the state directory.
     """
-    load_now = partial(load, config_file)
-    loaded = load_now()
+    kept = KeptConfiguration(legacy.configuration)
+    load_now = partial(kept.load, config_file)
+    problem = None
+    try:
+        loaded = load_now()
+    except UserError as error:
+        if not (old := kept.load_again()):
+            raise
+        loaded, problem = old, error
     web_config = WebConfig(web_config_file)
     SYSTEM_WATCHDOG.give_up = _give_up
     call_record.begin_process()
@@ -93,6 +100,8 @@ def run(
     exporter = ExporterApp(
         load_now, loaded, state_directory, legacy.restarts, legacy.logins, is_temporary=is_temporary
     )
+    if problem:
+        exporter.keep_configuration(problem)
     # Nothing of what is wrong with the files or the state directory is found after this.
     _allow_many_descriptors()
     # A full collection would look at all that has been loaded, which lives as long as the process, for 50 ms.
@@ -183,6 +192,8 @@ async def _serve(
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, on_hangup)
+    # It was blocked by the supervisor: without a handler it would end the process.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
     scheme = "https" if settings.ssl else "http"

@@ -39,7 +39,7 @@ class Legacy:
     """What a child gets of those before it.
 
     restarts: how often one has died. parent: descriptor of a pipe that ends with the supervisor. logins: memory of the
-    login ledger. The call record is the third thing, in memory that they share.
+    login ledger. configuration: descriptor of memory for that. The call record is in memory that they share, too.
     """
 
     def __init__(self) -> None:
@@ -47,6 +47,7 @@ class Legacy:
         # Nobody ever writes.
         self.parent, self._writing = os.pipe()
         self.logins = mmap.mmap(-1, LOGINS_SIZE)
+        self.configuration = os.memfd_create("configuration")
 
     def inherit(self) -> None:
         """Called in the child: the end of the pipe that shows that the supervisor lives is the supervisor's alone."""
@@ -91,7 +92,8 @@ class Supervisor:
         child = os.fork()
         if not child:
             self._legacy.inherit()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            # A reload that is asked for meanwhile waits until the child handles it, instead of ending it.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, set(_SIGNALS) - {signal.SIGHUP})
         return child
 
     def _watch(self, child: int, began: float) -> int:

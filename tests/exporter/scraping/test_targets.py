@@ -23,6 +23,7 @@ from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.targets import MAX_IN_FLIGHT, Answer, BusyError, Targets
 from ase_exporter.sysmon.runner import SysmonRunner
+from ase_exporter.turn import TURN
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +95,8 @@ class Steered(TargetScraper):
         Steered.scrapes += 1
         result.summary.up = True
         self.begun.set()
-        assert self.go_on.wait(60)
+        with TURN.given_up():
+            assert self.go_on.wait(60)
         result.config_snapshot = ConfigSnapshot(1.0, b"changed")
         result.ended = result.sysmon_halted = True
 
@@ -168,6 +170,27 @@ async def test_what_is_found_after_the_deadline_is_kept(server: Simulated, steer
         await eventually_here("the end of the scrape", lambda: bool(ended))
         [(name, result)] = ended
         assert (name, result.config_snapshot) == ("ONE", ConfigSnapshot(1.0, b"changed"))
+
+
+async def test_a_scrape_whose_turn_comes_too_late_is_no_error_of_the_exporter(targets: Targets) -> None:
+    answer = await scrape(targets, seconds=-0.05)
+    assert b"ase_up 0.0" in answer.body
+    assert b'ase_exporter_target_error{reason="stuck"} 1.0' in answer.body
+
+
+async def test_a_target_that_is_removed_and_comes_back_waits_for_its_scrape_under_way(
+    server: Simulated, steered: type[Steered]
+) -> None:
+    """Otherwise the server would see two connections, and two threads would write one file of totals."""
+    async with running(config(server)) as targets:
+        first = asyncio.ensure_future(scrape(targets, seconds=3600))
+        await begun(steered)
+        for configured in (replace(config(server), targets=()), config(server)) * 2:
+            targets.configure(configured, CATALOGUE)
+        assert b"stuck" in (await scrape(targets, seconds=0.1)).body
+        assert steered.scrapes == 1
+        steered.go_on.set()
+        assert (await first).summary.up and (await scrape(targets)).summary.up
 
 
 async def test_a_scrape_past_its_deadline_is_not_joined(server: Simulated, steered: type[Steered]) -> None:

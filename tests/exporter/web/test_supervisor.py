@@ -140,6 +140,17 @@ def test_the_kernel_says_how_long_a_process_has_waited_for_a_processor() -> None
     assert waited_for_cpu(rivals[0].pid) == 0
 
 
+def test_a_reload_that_is_asked_for_during_the_start_waits_until_the_child_handles_it() -> None:
+    child = """
+os.kill(os.getpid(), signal.SIGHUP)
+beat()
+signal.signal(signal.SIGHUP, lambda *_: print("reloads", flush=True))
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+time.sleep(60)
+"""
+    assert supervised(child, until="reloads") == (0, "beat\nreloads\n")
+
+
 def test_a_child_that_ignores_the_end_is_killed() -> None:
     child = "signal.signal(signal.SIGTERM, signal.SIG_IGN); beat(); time.sleep(60)"
     assert supervised(child, until="beat")[0] == 0
@@ -198,6 +209,20 @@ def test_a_driver_that_never_returns_costs_its_target_alone_until_the_process_is
     eventually("the process ends", lambda: not before.is_running(), START)
     assert "\nase_up 1.0\n" in crashing.get("/probe?target=DEFAULT")
     crashing.wait_for("target STUCK: a call of the driver was under way when the exporter died")
+
+
+def test_after_a_crash_a_configuration_that_is_bad_meanwhile_costs_no_scrape(
+    server: Simulated, tmp_path: Path
+) -> None:
+    good = configuration({"ONE": server.address})
+    with exporter(tmp_path, good) as running:
+        (tmp_path / "exporter.yml").write_text("targets: [")
+        running.processes()[1].kill()
+        assert "\nase_up 1.0\n" in running.get("/probe?target=ONE&collect[]=state")
+        assert "\nase_exporter_config_last_reload_successful 0.0\n" in running.get("/metrics")
+        (tmp_path / "exporter.yml").write_text(good)
+        running.process.send_signal(signal.SIGHUP)
+        running.wait_for("configuration loaded")
 
 
 def test_when_the_exporter_is_killed_no_process_stays(server: Simulated, tmp_path: Path) -> None:
