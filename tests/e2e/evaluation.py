@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 from tests.alerts.shipped import content
-from tests.e2e.expected_timeline import FiredAlert, fired_alerts
+from tests.e2e.expected_timeline import SUBJECT_LABELS, FiredAlert, periods
 from tests.e2e.simulated_time import INTERVAL, RULES, Recording
 
 from ase_exporter.rules.intervals import seconds_of
@@ -123,13 +123,18 @@ def firing_queries(recording: Recording) -> list[Query]:
 
 def timeline_of(recording: Recording, results: Mapping[Query, Iterable[EvaluatedSample]]) -> list[FiredAlert]:
     """The alerts that fired, in order of time, from the results of `firing_queries`."""
-    observations = [
-        (sample.labels, at)
-        for (expression, at), samples in results.items()
-        if expression == FIRING
-        for sample in samples
+    times: dict[tuple[str, str, str], set[int]] = {}
+    for (expression, at), samples in results.items():
+        for labels in (sample.labels for sample in samples if expression == FIRING):
+            subject = next((labels[name] for name in SUBJECT_LABELS if name in labels), "")
+            times.setdefault((labels["alertname"], labels["severity"], subject), set()).add(at)
+    interval, end = recording.interval, recording.scrapes * recording.interval
+    found = [
+        FiredAlert(period[0], period[-1] + interval if period[-1] < end else None, *key)
+        for key, seconds in times.items()
+        for period in periods(sorted(seconds), interval)
     ]
-    return fired_alerts(observations, recording.interval, recording.scrapes * recording.interval)
+    return sorted(found, key=FiredAlert.sort_key)
 
 
 def timeline(recording: Recording, directory: Path) -> list[FiredAlert]:

@@ -1,7 +1,7 @@
 """Alerts as they fired during a scenario, and the table in alerts/scenarios.md that says when they should."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tests.paths import REPOSITORY
@@ -42,27 +42,6 @@ class FiredAlert:
     def sort_key(self) -> tuple[int, str, str, str]:
         """By time, then by name."""
         return self.fired, self.alert, self.severity, self.subject
-
-
-def fired_alerts(
-    observations: Iterable[tuple[Mapping[str, str], int]], interval: int, end: int
-) -> list[FiredAlert]:
-    """Alerts in order of time, from observations (labels of a firing alert, second).
-
-    interval: seconds between observations; end: second of the last one.
-    """
-    times: dict[tuple[str, str, str], set[int]] = {}
-    for labels, at in observations:
-        subject = next((labels[name] for name in SUBJECT_LABELS if name in labels), "")
-        times.setdefault((labels["alertname"], labels["severity"], subject), set()).add(at)
-    return sorted(
-        (
-            FiredAlert(period[0], period[-1] + interval if period[-1] < end else None, *key)
-            for key, seconds in times.items()
-            for period in periods(sorted(seconds), interval)
-        ),
-        key=FiredAlert.sort_key,
-    )
 
 
 def documented() -> dict[str, list[FiredAlert]]:

@@ -10,9 +10,9 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import cache, partial
 from pathlib import Path
+from typing import Literal
 from unittest.mock import patch
 
 from tests.dashboards import machine
@@ -76,16 +76,9 @@ def read_for_rules(*more: str) -> Module:
     return Module(collectors=unread | dict.fromkeys(more, True))
 
 
-class Scraping(Enum):
-    """How Prometheus scrapes the exporter: at each interval, every fourth, in vain, or not as a target any more."""
-
-    ALWAYS = auto()
-    SELDOM = auto()
-    IN_VAIN = auto()
-    REMOVED = auto()
-
-
-ALWAYS: Mapping[int, Scraping] = {0: Scraping.ALWAYS}
+# How Prometheus scrapes the exporter: at each interval, every fourth, in vain, or not as a target any more.
+Scraping = Literal["always", "seldom", "in vain", "removed"]
+ALWAYS: Mapping[int, Scraping] = {0: "always"}
 
 
 @dataclass
@@ -113,14 +106,14 @@ class Recording:
     def take(self, scraping: Mapping[int, Scraping], scrape: Callable[[], Iterable[Family]]) -> None:
         """What Prometheus stores of one interval. scraping: from which second of the recording on it scrapes how."""
         how = scraping[max(second for second in scraping if second <= self.scrapes * self.interval)]
-        if how is Scraping.SELDOM and self.scrapes % 4:
+        if how == "seldom" and self.scrapes % 4:
             self.skipped.add(self.scrapes)
             self.scrapes += 1
             return
-        found = list(scrape()) if how in (Scraping.ALWAYS, Scraping.SELDOM) else []
-        if how is not Scraping.REMOVED:
+        found = list(scrape()) if how in ("always", "seldom") else []
+        if how != "removed":
             up = Family("up", "gauge", "", ())
-            up.add(0.0 if how is Scraping.IN_VAIN else 1.0)
+            up.add(0.0 if how == "in vain" else 1.0)
             scraped = Family("scrape_samples_scraped", "gauge", "", ())
             scraped.add(float(sum(len(family.samples) for family in found)))
             found += [up, scraped]

@@ -61,19 +61,20 @@ class Client:
             async for result in stream
         ]
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of the last result set; fails on any error."""
+    def sets(self, sql: str) -> list[Rows]:
+        """The result sets; fails on any error."""
         results = self.results(sql)
         errors = [result for result in results if isinstance(result, Message) and result.severity > 10]
         assert not errors, errors
-        sets = [result for result in results if isinstance(result, Rows)]
-        return [tuple(row) for row in sets[-1].rows]
+        return [result for result in results if isinstance(result, Rows)]
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of the last result set; fails on any error."""
+        return [tuple(row) for row in self.sets(sql)[-1].rows]
 
     def columns(self, sql: str) -> list[str]:
         """The names of the columns of the first result set."""
-        return next(
-            [each.name for each in rows.columns] for rows in self.results(sql) if isinstance(rows, Rows)
-        )
+        return [each.name for each in self.sets(sql)[0].columns]
 
     def value(self, expression: str) -> object:
         """The value of one expression."""
@@ -81,8 +82,7 @@ class Client:
 
     def type(self, expression: str) -> str:
         """The type of one expression, as DDL writes it."""
-        sets = [result for result in self.results(f"select {expression}") if isinstance(result, Rows)]
-        type_ = sets[0].columns[0].type
+        type_ = self.sets(f"select {expression}")[0].columns[0].type
         if type_.name in ("numeric", "decimal"):
             return f"{type_.name}({type_.precision},{type_.scale})"
         width = type_.length // (NATIONAL_BYTES if type_.name in ("nchar", "nvarchar") else 1)

@@ -8,7 +8,6 @@ from tests.versions import VERSIONS
 
 from ase_exporter.assets import load_yaml
 from ase_simulator.model import load_scenario
-from ase_simulator.results import Rows
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.rows import RowFormat
 
@@ -53,9 +52,7 @@ def test_every_table_has_its_columns_and_every_value_fits_its_type(server: Clien
     dialect = Dialect()
     for table in server.backend.shared.catalog.tables.values():
         home = "master" if table.scope == "each" else table.scope
-        (rows,) = (
-            each for each in server.results(f"select * from {home}..{table.name}") if isinstance(each, Rows)
-        )
+        (rows,) = server.sets(f"select * from {home}..{table.name}")
         assert [column.name for column in rows.columns] == [column.name for column in table.columns]
         encoded = RowFormat(rows.columns, dialect)
         for row in rows.rows:

@@ -25,7 +25,7 @@ def live() -> Client:
 
 
 def _sets(client: Client, sql: str) -> list[list[tuple[object, ...]]]:
-    return [[tuple(row) for row in r.rows] for r in client.results(sql) if isinstance(r, Rows)]
+    return [[tuple(row) for row in each.rows] for each in client.sets(sql)]
 
 
 def test_every_option_is_listed_by_group(live: Client) -> None:
