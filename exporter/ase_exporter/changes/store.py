@@ -5,6 +5,7 @@ memory. Used by one thread at a time.
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import logging
@@ -238,10 +239,8 @@ def open_store(directory: Path | None) -> Store:
         return Store(None, None)
     try:
         own_directory(directory)
-        # Not through a link: what it says is replaced.
         with writing():
-            number = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o640)
-        lock = os.fdopen(number, "r+", encoding="utf-8")
+            lock = os.fdopen(_open_lock(directory / LOCK), encoding="utf-8")
     except OSError as error:
         raise UserError(f"--state-dir: {directory}: {error.strerror or error}") from error
     try:
@@ -259,6 +258,18 @@ def open_store(directory: Path | None) -> Store:
         os.truncate(lock.fileno(), 0)
         os.write(lock.fileno(), str(os.getpid()).encode())
     return Store(directory, lock)
+
+
+def _open_lock(path: Path) -> int:
+    """Its descriptor; not through a link, as what it says is replaced. Raises OSError."""
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o640)
+    except OSError as error:
+        # The kernel makes a broken disk read-only: then a process that crashed must be able to come back.
+        if error.errno != errno.EROFS:
+            raise
+        return os.open(path, flags)
 
 
 def _require_files(path: str) -> None:

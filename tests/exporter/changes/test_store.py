@@ -1,5 +1,6 @@
 """The history on disk: kept over restarts, bounded, for one process, and never fatal."""
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -64,6 +65,24 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="symbolic link"):
         open_store(tmp_path)
     assert (tmp_path / "other").read_text() == "other"
+
+
+def test_a_disk_that_has_become_read_only_keeps_no_process_from_coming_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store(tmp_path).close()
+    real = os.open
+
+    def read_only(path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_RDWR:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", read_only)
+    store = open_store(tmp_path)
+    with pytest.raises(UserError, match="another ase-exporter"):
+        open_store(tmp_path)
+    store.close()
 
 
 def test_damage_while_running_costs_an_error_and_the_next_write_works(tmp_path: Path) -> None:
