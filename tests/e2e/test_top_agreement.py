@@ -18,11 +18,13 @@ from ase_exporter.compare.measures import measures
 from ase_exporter.diagnosis.promql import window_of
 from ase_exporter.readings.samples import LabelValues, MetricSeries, Reading, Sample
 from ase_exporter.report.history import AVERAGES
-from ase_exporter.top.figures import Figures, Row
-from ase_exporter.top.frames import frame
+from ase_exporter.top.figures import Row
+from ase_exporter.top.frames import Frame, frame
 
 pytestmark = pytest.mark.e2e
 
+# What top shows of rows by their names, or of the server.
+Shown = Callable[[Frame], dict[str, float]]
 COLLECTORS = {"state", "engines", "threads", "spinlocks", "data_caches"}
 SCRAPES = 7
 # A range of a minute holds four samples, 15 s apart.
@@ -50,20 +52,23 @@ def sample(recording: Recording, first: int, last: int) -> Sample:
     return Sample("server", 0.0, 0.0, float(INTERVAL), series=series)
 
 
-def of_spinlocks(value: Callable[[Row], float | None]) -> Callable[[Figures], dict[str, float]]:
-    return lambda found: {each.name: value(each) or 0.0 for each in found.spinlocks}
+def of_spinlocks(value: Callable[[Row], float | None]) -> Shown:
+    return lambda found: {each.name: value(each) or 0.0 for each in found.figures.spinlocks}
 
 
-def of_server(value: Callable[[Figures], float | None]) -> Callable[[Figures], dict[str, float]]:
-    return lambda found: {"": number} if (number := value(found)) is not None else {}
+def of_server(measure: str) -> Shown:
+    def values(found: Frame) -> dict[str, float]:
+        number = found.diagnosis.measures[measure].value
+        return {} if number is None else {"": number}
+
+    return values
 
 
-def recorded_spinning(found: Figures) -> float | None:
+def recorded_spinning(found: Frame) -> dict[str, float]:
     """Top counts all spins; ase:spinlock_spins:rate1m leaves out those that spin at most 5,000 times a second."""
-    left_out = (
-        each for each in found.spinlocks if each.spinlock_class != "data_cache" and each.spins <= 5000
-    )
-    return None if found.spinning is None else found.spinning - sum(each.cpu or 0.0 for each in left_out)
+    locks = found.figures.spinlocks
+    left_out = (each for each in locks if each.spinlock_class != "data_cache" and each.spins <= 5000)
+    return {"": (found.figures.spinning or 0.0) - sum(each.cpu or 0.0 for each in left_out)}
 
 
 def drawn(expr: str) -> str:
@@ -72,12 +77,12 @@ def drawn(expr: str) -> str:
 
 
 # By recording rule, or expression of a board: the label that names a row, and the same figures of top.
-RULES: dict[str, tuple[str, Callable[[Figures], dict[str, float]]]] = {
-    "ase:cpu_busy:ratio_rate1m": ("", of_server(lambda found: found.cpu_busy)),
-    "ase:cpu_spinning:ratio_rate1m": ("", of_server(lambda found: recorded_spinning(found))),
-    "ase:cpu_units:rate1m": ("", of_server(lambda found: found.cpu_units)),
-    "ase:transactions:rate1m": ("", of_server(lambda found: found.transactions)),
-    "ase:transactions_per_cpu_unit:ratio_rate1m": ("", of_server(lambda found: found.throughput)),
+RULES: dict[str, tuple[str, Shown]] = {
+    "ase:cpu_busy:ratio_rate1m": ("", of_server("busy_share")),
+    "ase:cpu_spinning:ratio_rate1m": ("", recorded_spinning),
+    "ase:cpu_units:rate1m": ("", of_server("cpu_units")),
+    "ase:transactions:rate1m": ("", of_server("transactions")),
+    "ase:transactions_per_cpu_unit:ratio_rate1m": ("", of_server("throughput")),
     "ase:spinlock_contention:ratio_rate1m": ("spinlock", of_spinlocks(lambda each: each.contention)),
     "ase:spinlock_spins:rate1m": ("spinlock", of_spinlocks(lambda each: each.spins)),
 }
@@ -86,7 +91,7 @@ COMPARED = {
     "cpu_busy": RULES["ase:cpu_busy:ratio_rate1m"],
     "transactions": RULES["ase:transactions:rate1m"],
     "throughput_per_cpu_unit": RULES["ase:transactions_per_cpu_unit:ratio_rate1m"],
-    "spin_share": ("", of_server(lambda found: found.spinning)),
+    "spin_share": ("", of_server("spinning_share")),
     "cache_contention": RULES["ase:spinlock_contention:ratio_rate1m"],
 }
 # By mean of `report`, over one evaluation.
@@ -120,7 +125,8 @@ def shares(parts: dict[str, float]) -> dict[str, float]:
 )
 def test_figures_equal_the_recording_rules(tmp_path: Path, scenario: str, step: str) -> None:
     recording = record(one_step(scenario, step, tmp_path), SCRAPES * INTERVAL, module=reading(*COLLECTORS))
-    shown = frame(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1)).figures
+    seen = frame(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1))
+    shown = seen.figures
     at = SCRAPES * INTERVAL
     asked = RULES | {measures()[key].promql(ALL, MINUTE): figure for key, figure in COMPARED.items()}
     asked |= {AVERAGES[key] % (ALL, "14s"): figure for key, figure in REPORTED.items()}
@@ -132,7 +138,7 @@ def test_figures_equal_the_recording_rules(tmp_path: Path, scenario: str, step: 
         assert expected, rule
         rel, absolute = (0.05, None) if rule in RATES else (None, 1e-9)
         # Rules leave out spinlocks that hardly spin.
-        found = {name: value for name, value in of(shown).items() if name in expected}
+        found = {name: value for name, value in of(seen).items() if name in expected}
         assert found == pytest.approx(expected, rel=rel, abs=absolute), rule
     (hottest,) = recorded[HOTTEST, at]
     assert shown.hottest and shown.hottest.name == hottest.labels["spinlock"]

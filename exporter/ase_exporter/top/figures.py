@@ -29,20 +29,13 @@ class Row(SimpleNamespace):
 class Figures:
     """One server. seconds: the window of CPU, spins, transactions and waits; 0 while that is too short.
 
-    cpu_units: CPU seconds per second; throughput: transactions per CPU unit; spinning: share of all engine time.
-    oldest_transaction: seconds, and its database. own_cpu: share of one engine that the session of top used.
+    spinning: share of all engine time. own_cpu: share of one engine that the session of top used.
     The tables are those of tables.yaml.
     """
 
     seconds: float
     cpu_busy: float | None
     spinning: float | None
-    cpu_units: float | None
-    transactions: float | None
-    throughput: float | None
-    blocked_processes: float | None
-    max_block: float | None
-    oldest_transaction: tuple[float, str] | None
     own_cpu: float | None
     engines: tuple[Row, ...]
     spinlocks: tuple[Row, ...]
@@ -60,18 +53,11 @@ class Figures:
 def figures(sample: Sample, diagnosis: Diagnosis) -> Figures:
     """All figures of a sample and its diagnosis."""
     values = {name: each.value for name, each in diagnosis.measures.items()}
-    oldest = diagnosis.measures["oldest_transaction"]
     own = [rate for _, rate in sample.rates(SESSION_CPU)]
     return Figures(
         seconds=sample.window("ase_engine_cpu_seconds_total"),
         cpu_busy=values["busy_share"],
         spinning=values["spinning_share"],
-        cpu_units=values["cpu_units"],
-        transactions=values["transactions"],
-        throughput=values["throughput"],
-        blocked_processes=values["blocked_now"],
-        max_block=values["max_block"],
-        oldest_transaction=(oldest.value, oldest.subject) if oldest.value and oldest.subject else None,
         own_cpu=math.fsum(own) if own else None,
         engines=tuple(sorted(_rows("engines", sample), key=_number)) if values["engine_time"] else (),
         spinlocks=_spinlocks(sample, diagnosis),

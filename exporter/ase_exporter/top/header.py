@@ -30,7 +30,7 @@ def header(scene: Scene) -> list[Text]:
         found += [Text(line) for line in _more(diagnosis)]
         found += [
             Text(_account(diagnosis.account)),
-            Text(_load(scene.figures)),
+            Text(_load(scene)),
             _strip(scene),
             _hottest(scene.figures),
             Text(_others(scene)),
@@ -93,11 +93,13 @@ def baseline(scene: Scene) -> str:
     return f"  compared with {scene.frame.usual}" if scene.frame.usual else "  no baseline yet"
 
 
-def _load(figures: Figures) -> str:
+def _load(scene: Scene) -> str:
+    figures, measures = scene.figures, scene.frame.diagnosis.measures
     window = f" over {figures.seconds:.0f} s" if figures.seconds else ""
+    transactions, throughput = (short(measures[name].value) for name in ("transactions", "throughput"))
     return (
         f"CPU busy {shown(figures.cpu_busy, 'ratio')}  spinning {shown(figures.spinning, 'ratio')}{window}"
-        f"  {short(figures.transactions)} tx/s = {short(figures.throughput)} tx/s per CPU unit"
+        f"  {transactions} tx/s = {throughput} tx/s per CPU unit"
     )
 
 
@@ -134,13 +136,12 @@ def _hottest(figures: Figures) -> Text:
 
 
 def _others(scene: Scene) -> str:
-    figures, parts = scene.figures, []
-    if figures.blocked_processes is not None:
-        longest = f" up to {shown(figures.max_block, 'seconds')}" if figures.max_block else ""
-        parts.append(f"blocked {figures.blocked_processes:.0f}{longest}")
-    if figures.oldest_transaction:
-        seconds, database = figures.oldest_transaction
-        parts.append(f"oldest tx {shown(seconds, 'seconds')} ({database})")
+    figures, measures, parts = scene.figures, scene.frame.diagnosis.measures, []
+    blocked, longest = measures["blocked_now"], measures["max_block"]
+    if blocked.value is not None:
+        parts.append(f"blocked {blocked.text}" + (f" up to {longest.text}" if longest.value else ""))
+    if (oldest := measures["oldest_transaction"]).value:
+        parts.append(f"oldest tx {oldest.text} ({oldest.subject})")
     logs = [space for space in figures.space if space.use != "data"]
     if logs:
         parts.append(f"log {shown(logs[0].used, 'ratio', digits=2)} ({logs[0].database})")

@@ -35,7 +35,7 @@ def line(shown: Frame) -> str:
 def recovers(watching: Watched) -> bool:
     """Whether two samples are enough for figures."""
     assert not watching.frame().sample.error
-    return watching.frame(4.0).figures.transactions is not None
+    return watching.frame(4.0).diagnosis.measures["transactions"].value is not None
 
 
 def test_a_server_that_goes_refuses_or_hangs_is_a_line_and_is_asked_again() -> None:

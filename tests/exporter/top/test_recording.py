@@ -160,7 +160,7 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
     rest = [shown.get(timeout=60) for _ in range(3)]
     feed.stop()
     feed.thread.join(60)
-    assert first.figures.spinlocks == () and rest[-1].figures.blocked_processes is not None
+    assert first.figures.spinlocks == () and rest[-1].diagnosis.measures["blocked"].value is not None
     assert not feed.thread.is_alive()
 
 
