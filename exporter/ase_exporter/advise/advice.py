@@ -30,7 +30,7 @@ Severity = Literal["severe", "hot", "busy", "quiet"]
 # Engines, and the share of all engines or of session time, below which nothing that needs a downtime is worth it.
 MIN_ENGINES, MIN_SHARE = 0.5, 0.01
 # Findings of the diagnosis whose remedies are those of the hot spinlocks.
-_ABOUT_SPINLOCKS = ("spinning", "contended")
+_ABOUT_SPINLOCKS = ("spinning", "spinning_grown", "contended")
 _SET = re.compile(r"exec sp_configure '([^']+)', (\d+)")
 # A step that needs less memory than this is given even where free memory is not known.
 _NOTICED_BYTES = 2**20

@@ -84,6 +84,17 @@ def test_no_step_may_gain_more_than_its_finding_explains_or_cost_more_than_there
     assert len(seen) > 10, seen
 
 
+def test_spinning_that_has_grown_is_eased_by_what_eases_spinlocks() -> None:
+    state = log_waits()
+    state.set("ase_wait_seconds_total", 0.0, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_spinlock_spins_total", 5e7, spinlock="fglockspins", **{"class": "lock"})
+    usual = Baseline({"transactions": 100.0}, {}, {"spinning": 1e-6})
+    advice = advise(of(state, usual))
+    (grown,) = (each for each in advice.causes if each.finding.name == "spinning_grown")
+    assert [each.spinlock.name for each in grown.spinlocks] == ["fglockspins"]
+    assert "ase-exporter advise" not in printed(advice)
+
+
 def test_the_steps_of_spinlocks_share_what_spinning_explains() -> None:
     state = log_waits()
     for name, spins in {"tablockspins": 9e8, "fglockspins": 6e8}.items():
