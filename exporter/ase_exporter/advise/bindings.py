@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
 from ase_exporter.advise.remedies import AdviceStep, PartitionLimits, remedies
 from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
-from ase_exporter.views.figures import shown
+from ase_exporter.views.figures import shown, size
 
 SYSTEM_CACHE = "system tables cache"
 KEY_CACHE = "key tables cache"
@@ -109,7 +109,7 @@ class _Placement:
             f"{why}: {share} of the reads of {self.source.name} go to them, {strategy} LRU."
             f" {self.megabytes:,} MB is what they hold in memory now and a quarter more, at most all of them (at"
             f" least {MIN_CACHE_MB} MB, and {self.limits.pool_pages} pages in each of {self.partitions} partitions)."
-            + ("" if free is None else f" Free below max memory: {free / 2**20:,.0f} MB")
+            + ("" if free is None else f" Free below max memory: {size(free)}")
         )
         statements = (f"exec sp_cacheconfig '{name}', {options}", *bind, "use master")
         warnings = tuple(filter(None, (first, *remedies().binding_warnings, last)))

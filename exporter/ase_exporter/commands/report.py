@@ -7,6 +7,7 @@ import typer
 
 from ase_exporter.commands.options import defaults, recorded_server, require, require_output, write_output
 from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.views.figures import size
 from ase_exporter.views.page import page
 
 
@@ -34,7 +35,7 @@ def report(
         found = read_report(server, instance_named(server, name), period, now, selector)
         written = page(report_view(found))
     write_output(output, written)
-    print(f"{output}: {len(written.encode()) / 1024:,.0f} KB, {server.requests} queries")
+    print(f"{output}: {size(len(written.encode()))}, {server.requests} queries")
     if found.diagnosis.level == "none":
         told = "the page says what was not read, `ase-exporter check` what to switch on"
         print(f"{name}: {found.diagnosis.sentence}; {told}")

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from ase_exporter.host.sizing import Requirement
 from ase_exporter.host.state import UNITS, HostState, relevant, used_by_others
+from ase_exporter.views.figures import shown
 
-_GIB = UNITS["G"]
 # What is left of the memory for everything else is said where it is less than this share.
 _SCARCE = 1 / 16
 
@@ -29,7 +29,7 @@ def what_to_set(need: Requirement, host: HostState) -> Iterator[HostSetting]:
     notes = ["on the host of this container"] if host.container else []
     notes += [f"with {others:,} pages of other programs"] if others else []
     if host.memory and (left := host.memory - _taken(need, host, pages)) < host.memory * _SCARCE:
-        notes.append(f"leaves {left / _GIB:,.1f} GiB of memory for everything else")
+        notes.append(f"leaves {shown(left, 'bytes')} of memory for everything else")
     yield from _pool(need, host, pages, notes)
     if host.container:
         yield HostSetting(
@@ -59,9 +59,9 @@ def obstacle(need: Requirement, host: HostState, pages: int) -> str | None:
         return None
     wanted = pages * need.page_size
     held = taken - wanted
-    text = f"{pages:,} pages of {need.size} are {wanted / _GIB:,.1f} GiB, and this host has "
-    text += f"{host.memory / _GIB:,.1f} GiB of memory"
-    return f"{text}, of which huge pages of other sizes hold {held / _GIB:,.1f} GiB" if held else text
+    text = f"{pages:,} pages of {need.size} are {shown(wanted, 'bytes')}, and this host has "
+    text += f"{shown(host.memory, 'bytes')} of memory"
+    return f"{text}, of which huge pages of other sizes hold {shown(held, 'bytes')}" if held else text
 
 
 def _taken(need: Requirement, host: HostState, pages: int) -> int:

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from ase_exporter.host.settings import what_to_set
 from ase_exporter.host.sizing import Requirement
 from ase_exporter.host.state import HostState
+from ase_exporter.views.figures import size
 from ase_exporter.views.view import Code, Heading, Line, Part, Section, Table, View
-
-_GIB = 1024**3
 
 
 def hugepages_view(need: Requirement, host: HostState) -> View:
@@ -15,7 +14,7 @@ def hugepages_view(need: Requirement, host: HostState) -> View:
     parts = f"({need.memory_pages:,} + {need.headroom_pages:,} headroom)"
     limit = f"({need.pages:,} x {need.page_size // 1024:,} KiB)"
     rows = [
-        ("memory", f"{need.memory / _GIB:,.1f} GiB", f"from {need.source}"),
+        ("memory", size(need.memory), f"from {need.source}"),
         ("pages", f"{need.pages:,} of {need.size}", parts),
         ("memlock", f"{need.memlock_kib:,} KiB", limit),
     ]

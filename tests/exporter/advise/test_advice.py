@@ -200,7 +200,7 @@ def test_key_tables_are_bound_in_their_database_with_their_owner() -> None:
         "exec sp_bindcache 'key tables cache', 'claims', 'app.event'",
         "use master",
     )
-    assert "Free below max memory: 1,953 MB" in step.why
+    assert "Free below max memory: 1.9 GB" in step.why
     warned = " ".join(step.warnings)
     assert "exclusive table lock" in warned and "index" in warned and "single-user" not in warned
 

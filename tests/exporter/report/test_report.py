@@ -230,7 +230,7 @@ def test_the_command_writes_the_page(morning: Past, run: Run, tmp_path: Path) ->
     of = ("--target", SERVER, *morning.range)
     ended = run("report", "--prometheus", morning.url, *of, "--output", str(path))
     assert ended.returncode == 0, ended.stderr
-    assert re.fullmatch(rf"{path}: \d+ KB, \d+ queries\n", ended.stdout)
+    assert re.fullmatch(rf"{path}: [\d.]+ [KM]B, \d+ queries\n", ended.stdout)
     assert "SPINS: spinlock" in path.read_text(encoding="utf-8")
     ended = run("report", "--prometheus", morning.url, "-S", BARE, *morning.range, "--output", str(path))
     assert ended.returncode == 1
