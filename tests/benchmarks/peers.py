@@ -14,14 +14,15 @@ WARM_UP = 3
 # The share by which size and number of series of an answer may differ from the first: numbers get longer, rows come.
 SAME_SIZE, SAME_SERIES = 0.1, 0.02
 SERIES = re.compile(rb"(?m)^[a-zA-Z_:][\w:]*[{ ]")
+STATEMENTS = re.compile(rb"(?m)^ase_exporter_statement_seconds_total (\S+)")
 
 
 @dataclass
 class Peer:
     """A program that runs, asked over one connection that is kept, as by Prometheus; and what its scrapes cost.
 
-    path: what to scrape. seconds: of each scrape, to its last byte; cpu: seconds of all its processes; first: the first
-    answer.
+    path: what to scrape. seconds: of each scrape, to its last byte; own: those without the server's; cpu: of all its
+    processes; first, last: answers.
     """
 
     name: str
@@ -29,21 +30,25 @@ class Peer:
     connection: HTTPConnection
     path: str
     seconds: list[float] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     first: bytes = b""
+    last: bytes = b""
 
     def answer(self) -> bytes:
         self.connection.request("GET", self.path)
         response = self.connection.getresponse()
         body = response.read()
         assert response.status == 200, body
+        self.last = body
         return body
 
     def measure(self) -> None:
         """One scrape from outside. An answer that lacks rows of the first would be cheap."""
-        cpu, began = cpu_seconds(self.process), time.perf_counter()
+        waited, cpu, began = in_statements(self.last), cpu_seconds(self.process), time.perf_counter()
         body = self.answer()
         self.seconds.append(time.perf_counter() - began)
+        self.own.append(self.seconds[-1] - (in_statements(body) - waited))
         self.cpu.append(cpu_seconds(self.process) - cpu)
         whole, series = len(self.first), len(SERIES.findall(self.first))
         assert abs(len(body) - whole) <= SAME_SIZE * whole, (self.name, len(body), whole)
@@ -59,10 +64,16 @@ class Peer:
         cpu, size, series = fmean(self.cpu), len(self.first), len(SERIES.findall(self.first))
         p99 = quantiles(self.seconds, n=100, method="inclusive")[98]
         return (
-            f"{self.name}: p50 {median(self.seconds) * 1000:.2f} ms, p99 {p99 * 1000:.2f} ms, CPU {cpu * 1000:.2f} ms, "
+            f"{self.name}: p50 {median(self.seconds) * 1000:.2f} ms, {median(self.own) * 1000:.2f} ms of it its own, "
+            f"p99 {p99 * 1000:.2f} ms, CPU {cpu * 1000:.2f} ms, "
             f"{size / 1000:,.0f} kB, {series:,} series, {cpu / size * 1e9:.0f} µs of CPU a kB, "
             f"{self.memory() / 2**20:.0f} MiB"
         )
+
+
+def in_statements(answer: bytes) -> float:
+    """Seconds that an exporter has spent in statements so far: the server's, and the driver's, which is small."""
+    return sum(map(float, STATEMENTS.findall(answer)))
 
 
 def cpu_seconds(process: psutil.Process) -> float:
