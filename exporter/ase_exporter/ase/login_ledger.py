@@ -108,7 +108,8 @@ class LoginLedger:
         self._pauses: dict[tuple[Account, str], float] = {}
         # One directory counts for all servers: when the next target may try a user's password there again.
         self._directory_retries: dict[tuple[str, str], float] = {}
-        if memory is not None:
+        # A search through memory in which nothing has been written would make all of it resident.
+        if memory is not None and memory[0]:
             self._load_accepted(memory)
 
     def begin(self, accounts: frozenset[Account], password: str, deadline: float) -> Attempt:
