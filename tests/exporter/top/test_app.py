@@ -227,7 +227,7 @@ async def test_a_server_that_fails_says_so_in_one_line_and_recovers(screen: Scre
     # No old number looks like a new one.
     assert "%" not in screen.text
     await screen.show(frames[-1])
-    assert screen.lines[1].startswith("CONTENDED")
+    assert screen.lines[1].startswith(frames[-1].diagnosis.word)
 
 
 async def test_a_change_is_a_line_and_a_row(screen: Screen) -> None:
