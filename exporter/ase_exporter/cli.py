@@ -4,6 +4,7 @@ import codecs
 import errno
 import io
 import os
+import signal
 import sys
 
 from ase_exporter.commands import serving
@@ -43,6 +44,9 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> None:
+    if arguments[:1] == ["serve"]:
+        # A reload that is asked for during the start waits until the process that serves handles it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     # Whoever starts it, with whatever umask: others read nothing that it writes. A command that `annotate` runs keeps
     # its own.
     if arguments[:1] != ["annotate"]:

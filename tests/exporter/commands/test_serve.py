@@ -64,6 +64,14 @@ def test_options_reach_the_process_that_serves_as_they_were_given() -> None:
     assert ServeOptions.from_arguments(given.arguments()[4:]) == given
 
 
+def test_a_reload_that_is_asked_for_while_options_are_parsed_does_not_end_the_exporter() -> None:
+    script = (
+        "import os, signal, sys; from ase_exporter import cli; from ase_exporter.commands import app;"
+        "app.run = lambda: os.kill(os.getpid(), signal.SIGHUP); sys.argv[1:] = ['serve']; cli.main()"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=120, check=False).returncode == 0
+
+
 def test_the_processes_that_stay_do_not_import_what_only_commands_need() -> None:
     script = (
         "import sys; import ase_exporter.cli, ase_exporter.commands.serving, ase_exporter.web.server;"

@@ -203,6 +203,8 @@ def test_a_target_in_whose_call_the_process_died_twice_is_paused(crashing: Runni
 def test_a_driver_that_never_returns_costs_its_target_alone_until_the_process_is_replaced(
     crashing: RunningExporter,
 ) -> None:
+    # Another login to the same address would wait for the one that hangs.
+    assert "\nase_up 1.0\n" in crashing.get("/probe?target=DEFAULT")
     before = crashing.processes()[1]
     assert '\nase_exporter_target_error{reason="stuck"} 1.0\n' in crashing.get("/probe?target=STUCK", 3.0)
     assert "\nase_up 1.0\n" in crashing.get("/probe?target=DEFAULT")
