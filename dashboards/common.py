@@ -72,7 +72,7 @@ def latest_changes(width: int = 24, height: int = 8) -> Table:
                 expr='label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
                 "* 1000",
                 unit="dateTimeAsIsoNoDateIfToday",
-                width=75,
+                width=155,
             ),
             Column(label="instance", title="Server", width=105),
             *labels(name="What", change="Change"),
