@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.epochs import Epochs
 from ase_exporter.metrics.saved_totals import MAX_SIZE, TotalsError, encode, restore
 from ase_exporter.regular_files import read_bytes, write_bytes
 
@@ -55,6 +56,9 @@ class TotalsFiles:
             pass
         except (OSError, TotalsError) as error:
             why = getattr(error, "strerror", None) or error
+            # They may have been read, but not be marked as what lags from now on.
+            store.epochs, store.tables = Epochs(), {}
+            store.events.clear()
             text = "target %s: counters restart at 0: saved totals are %s; kept as *%s"
             log.warning(text, target, why, _BAD)
             try:

@@ -32,7 +32,9 @@ def test_a_clock_that_is_far_ahead_does_not_erase_the_totals(tmp_path: Path) -> 
 @pytest.fixture
 def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory with totals of ONE, on a disk that has become full."""
-    assert TotalsFiles(tmp_path).save("ONE", CounterStore(), final=True)
+    store = CounterStore()
+    store.events["wrap"] = 1
+    assert TotalsFiles(tmp_path).save("ONE", store, final=True)
 
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -53,6 +55,18 @@ def test_totals_that_would_lag_behind_and_not_say_so_are_deleted(full: Path) -> 
     """Whoever continues final totals counts on: another process must not take them for final again."""
     TotalsFiles(full).restore("ONE", CounterStore())
     assert list((full / DIRECTORY).iterdir()) == []
+
+
+def test_totals_that_would_lag_behind_on_a_disk_that_is_read_only_are_not_continued(
+    full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    totals, store = TotalsFiles(full), CounterStore()
+    monkeypatch.setattr(Path, "unlink", read_only)
+    totals.restore("ONE", store)
+    assert not store.events
 
 
 def test_damaged_totals_are_set_aside_and_counters_start_again(
