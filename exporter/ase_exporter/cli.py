@@ -37,7 +37,8 @@ def main() -> None:
     except OSError as error:
         if error.filename or error.errno not in _OUTPUT_ERRORS:
             raise
-        _drop_output()
+        # Drop what cannot be written: Python would try again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             print(f"ase-exporter: standard output: {error.strerror}", file=sys.stderr)
         sys.exit(1)
@@ -90,8 +91,3 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]
     return "".join(_IN_ASCII.get(char, f"\\u{ord(char):04x}") for char in lacking), error.end
-
-
-def _drop_output() -> None:
-    """Drop what cannot be written: Python would try again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -74,8 +74,9 @@ class _Placement:
 
     @property
     def partitions(self) -> int:
+        """The largest power of two that is useful."""
         most = min(self.limits.max_partitions, self.evidence.engines / ENGINES_PER_PARTITION)
-        return floor_power_of_two(most)
+        return 1 << max(0, math.floor(math.log2(max(1.0, most))))
 
     @property
     def megabytes(self) -> int:
@@ -132,11 +133,6 @@ def _choices(
         if not kept or placed.megabytes * 2**20 <= free:
             kept.append(each)
             yield placed
-
-
-def floor_power_of_two(number: float) -> int:
-    """The largest power of two up to a number, at least 1."""
-    return 1 << max(0, math.floor(math.log2(max(1.0, number))))
 
 
 def _is_excluded(table: CachedObject, evidence: Evidence) -> bool:

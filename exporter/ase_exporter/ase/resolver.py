@@ -4,6 +4,7 @@ A lookup cannot be cancelled, and takes half a minute while name servers are sil
 who has waited long enough takes the last good addresses.
 """
 
+import contextlib
 import ipaddress
 import socket
 import threading
@@ -53,7 +54,8 @@ class Resolver:
         seconds: for the lookup, at most `max_wait` once it was asked for if addresses are known.
         Raises DatabaseError `unknown_host` if the name servers do not know it, or do not answer and never did.
         """
-        if _is_address(host):
+        with contextlib.suppress(ValueError):
+            ipaddress.ip_address(host)
             return [host]
         end = time.monotonic() + seconds
         if lookup := self._lookup(host):
@@ -98,14 +100,6 @@ class Resolver:
                 if len(self._last_good) > MAX_KNOWN:
                     del self._last_good[next(iter(self._last_good))]
         lookup.ended.set()
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _system_addresses(host: str) -> Sequence[str]:

@@ -220,7 +220,9 @@ class RowMapper:
                 unreadable.append(problem)
                 with_null.add(index)
             elif types is _NUMBERS and not found.isdisjoint((float, Decimal)):
-                columns[index] = _possible(columns[index])
+                # NULL in place of NaN and of what no counter reaches.
+                cells = columns[index]
+                columns[index] = [c if c is not None and abs(c) < _MAX_NUMBER else None for c in cells]
                 found = set(map(type, columns[index]))
             if NoneType in found:
                 with_null.add(index)
@@ -341,11 +343,6 @@ def _plain_number(cell: Any) -> Any:
     if not isinstance(cell, Decimal):
         return cell
     return int(cell) if cell == cell.to_integral_value() else float(cell)
-
-
-def _possible(column: Sequence[Any]) -> list[Any]:
-    """A column of numbers with NULL in place of NaN and of those that no counter reaches."""
-    return [cell if cell is not None and abs(cell) < _MAX_NUMBER else None for cell in column]
 
 
 def is_narrow(kind: str) -> bool:

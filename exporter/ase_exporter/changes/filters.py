@@ -25,20 +25,16 @@ def parse_filter(parameters: Mapping[str, str], limit: int, mark: str = "") -> C
     )
     if since is not None and until is not None and until < since:
         raise UserError(f"{mark}until: {parameters['until']!r}: expected a time after {mark}since")
+    if (kind := parameters.get("kind", "")) and kind not in KINDS:
+        raise UserError(f"{mark}kind: {kind!r}: expected one of {', '.join(sorted(KINDS))}")
     return ChangeFilter(
         target="" if target == HOST else target,
-        kind=_kind(parameters.get("kind", ""), mark),
+        kind=kind,
         text=parameters.get("text", ""),
         since=since,
         until=until,
         limit=_limit(parameters["limit"]) if parameters.get("limit") else limit,
     )
-
-
-def _kind(text: str, mark: str) -> str:
-    if text and text not in KINDS:
-        raise UserError(f"{mark}kind: {text!r}: expected one of {', '.join(sorted(KINDS))}")
-    return text
 
 
 def _limit(text: str) -> int:

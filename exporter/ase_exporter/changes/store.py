@@ -272,15 +272,11 @@ def _open_lock(path: Path) -> int:
         return os.open(path, flags)
 
 
-def _require_files(path: str) -> None:
-    """Raises sqlite3.DatabaseError for a link, and for a FIFO or a device, where SQLite would wait for ever."""
+def _connect(path: str) -> sqlite3.Connection:
     for each in (Path(path + suffix) for suffix in _SUFFIXES):
+        # On a FIFO or a device, SQLite would wait for ever.
         if each.is_symlink() or (each.exists() and not each.is_file()):
             raise sqlite3.DatabaseError(f"malformed: {each.name} is no regular file")
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    _require_files(path)
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LOCK_WAIT)
     database.text_factory = _text
     try:

@@ -47,7 +47,8 @@ def setup(
     output: Path | None = None,
 ) -> None:
     names = targets or [os.environ.get("DSQUERY") or _ask("Server, or HOST:PORT")]
-    folder = (output or _usual_directory()).absolute()
+    own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "ase-exporter"
+    folder = (output or (own if os.geteuid() else _ETC)).absolute()
     file = folder / "exporter.yaml"
     known = config.load(file) if os.path.lexists(file) else Config()
     groups: list[_Files] = []
@@ -166,12 +167,6 @@ def _password(user: str, secret: Path, *, new: bool, own: bool) -> str:
     if not password:
         raise UserError(f"-U {user}: expected a password, found an empty one")
     return password
-
-
-def _usual_directory() -> Path:
-    if os.geteuid() == 0:
-        return _ETC
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "ase-exporter"
 
 
 def _addition(added: list[tuple[Target, str, Path]]) -> str:

@@ -43,7 +43,11 @@ def top(
     once = once or not sys.stdout.isatty()
     if not once:
         require("textual", "top", "top needs textual for its screen", "--once needs nothing")
-        _require_screen()
+        if not _terminal_is_known() or not curses.tigetstr("cup"):
+            term = os.environ.get("TERM", "")
+            raise UserError(
+                f"top needs a terminal that can move its cursor, not TERM={term}; --once needs none"
+            )
     logs.configure("text", "error")
     feed: LiveFeed | ReplayFeed
     if replay is None:
@@ -74,12 +78,6 @@ def _sampler(
         recording = Recording(record, interval)
         recorded = {"open_connection": recording.recorder.open, "save": recording.save}
     return TargetSampler(loaded, target, catalogue, interval, groups=groups, **recorded)
-
-
-def _require_screen() -> None:
-    if not _terminal_is_known() or not curses.tigetstr("cup"):
-        term = os.environ.get("TERM", "")
-        raise UserError(f"top needs a terminal that can move its cursor, not TERM={term}; --once needs none")
 
 
 def _terminal_is_known() -> bool:

@@ -61,13 +61,12 @@ def with_restarts(
         if all(abs(at - other) > SAME_RESTART for other in known):
             found.append(Change("", "", "restart", "server", "", "", at))
             known.append(at)
-    return sorted((_since_last_scrape(mark, scrapes) for mark in found), key=lambda mark: mark.at)
-
-
-def _since_last_scrape(mark: Change, scrapes: Sequence[float]) -> Change:
-    if mark.kind != "restart":
-        return mark
-    return replace(mark, not_before=max((at for at in scrapes if at < mark.at), default=None))
+    for number, mark in enumerate(found):
+        if mark.kind == "restart":
+            found[number] = replace(
+                mark, not_before=max((at for at in scrapes if at < mark.at), default=None)
+            )
+    return sorted(found, key=lambda mark: mark.at)
 
 
 def _metrics(selector: str) -> str:

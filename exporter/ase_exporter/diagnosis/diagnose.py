@@ -295,10 +295,11 @@ class _Judge:
 
     def fits(self, definition: FindingDefinition) -> bool | None:
         """Whether a finding holds; None if that is not known."""
-        return _any(
-            _all(self._within(definition, name, bounds) for name, bounds in limits.items())
+        known = [
+            [self._within(definition, name, bounds) for name, bounds in limits.items()]
             for limits in definition.when
-        )
+        ]
+        return _decided(True, [_decided(False, limits) for limits in known])
 
     def reason(self, definition: FindingDefinition) -> str:
         """Why it is not known whether a finding holds."""
@@ -493,13 +494,6 @@ class _Judge:
         return Subject(catalogue().measures[measure.name].about, measure.subject)
 
 
-def _all(held: Iterable[bool | None]) -> bool | None:
-    """Three-valued `and`."""
-    found = list(held)
-    return False if False in found else None if None in found else True
-
-
-def _any(held: Iterable[bool | None]) -> bool | None:
-    """Three-valued `or`."""
-    found = list(held)
-    return True if True in found else None if None in found else False
+def _decided(by: bool, held: Collection[bool | None]) -> bool | None:
+    """Three-valued logic: `or`, which one True decides, and `and`, which one False decides."""
+    return by if by in held else None if None in held else not by

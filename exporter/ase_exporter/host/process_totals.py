@@ -69,7 +69,8 @@ class ProcessTotals:
                 new = last.uptime is not None and stat.start * TICK >= last.uptime
                 # A process that was there, but was not seen, has a past that is not known.
                 before = last.processes.get((pid, stat.start), _NOTHING if new else stat.counted)
-                total = _tuple(map(add, total, map(sub, stat.counted, before)))
+                user, system, minor, major = map(add, total, map(sub, stat.counted, before))
+                total = user, system, minor, major
                 processes[pid, stat.start] = stat.counted
             totals[server.key] = total
         kept = dict(list(totals.items())[-MAX_SERVERS:])
@@ -88,8 +89,3 @@ class ProcessTotals:
             self._problem = str(error)
         else:
             self._problem = ""
-
-
-def _tuple(numbers: "map[int]") -> Counted:
-    user, system, minor, major = numbers
-    return user, system, minor, major

@@ -273,7 +273,7 @@ class TableCounters(
                 whole = self._wait(keys[index], now, index, before, whole)
             self._note_holes(keys, columns, range(len(keys)))
             deltas: list[Column] = [
-                self._unsigned_column(column, at) if self._store.starts_at_raw else [0] * len(keys)
+                [_unsigned(cell, self.widths[at]) if self._store.starts_at_raw else 0 for cell in column]
                 for at, column in enumerate(whole)
             ]
             self._note_marks(keys)
@@ -642,9 +642,6 @@ class TableCounters(
 
     def _unsigned(self, row: tuple[Raw, ...]) -> tuple[Raw, ...]:
         return tuple(map(_unsigned, row, self.widths))
-
-    def _unsigned_column(self, column: Column, position: int) -> Column:
-        return [_unsigned(value, self.widths[position]) for value in column]
 
     def _remember(
         self,

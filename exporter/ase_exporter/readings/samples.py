@@ -117,7 +117,12 @@ class Sample:
         lasting: the smallest one of the window, 0 for a series that a reading in it lacks.
         """
         if metric == BLOCKED and self.sessions:
-            return blocked_values(self.sessions)
+            # What the collector `blocking` would have read.
+            return [
+                ({"spid": str(each.spid), "blocked_by": str(each.blocked_by)}, each.seconds or 0.0)
+                for each in self.sessions.sessions
+                if each.blocked_by
+            ]
         found = self.series.get(metric)
         return found.values(lasting=lasting) if found else []
 
@@ -153,15 +158,6 @@ class Sample:
             read = any(collector_of(other) == collector for other in self.series)
             return "this version of ASE lacks it" if read else TOO_FEW
         return TOO_FEW if is_rate and not self.window(metric) else ""
-
-
-def blocked_values(sessions: Snapshot) -> list[tuple[dict[str, str], float]]:
-    """What the collector `blocking` would have read, from sessions."""
-    return [
-        ({"spid": str(each.spid), "blocked_by": str(each.blocked_by)}, each.seconds or 0.0)
-        for each in sessions.sessions
-        if each.blocked_by
-    ]
 
 
 class Tracker:

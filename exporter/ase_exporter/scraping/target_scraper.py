@@ -5,6 +5,7 @@ The deadline bounds all of it: the answer is what was read by then.
 
 import logging
 import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
@@ -15,6 +16,7 @@ from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config.dumps import Dumps
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
@@ -23,7 +25,6 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.metrics.totals_files import TotalsFiles
 from ase_exporter.scraping.budget import Budget, session_cpu
-from ase_exporter.scraping.dump_intervals import dump_intervals
 from ase_exporter.scraping.module_collector import ModuleCollector
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_settings import TargetSettings
@@ -350,3 +351,14 @@ class TargetScraper:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def dump_intervals(entries: Sequence[Dumps], databases: Iterable[str]) -> Family:
+    """Seconds between two dumps of each database and of its log; 0 for never."""
+    intervals: dict[tuple[str, str], float] = {}
+    for database in databases:
+        for entry in (each for each in entries if each.is_about(database)):
+            for dumped, interval in (("database", entry.database), ("log", entry.log)):
+                if interval is not None:
+                    intervals.setdefault((database, dumped), interval)
+    return OWN.family("ase_dump_interval_seconds", intervals.items())

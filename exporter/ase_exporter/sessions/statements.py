@@ -135,10 +135,6 @@ class StatementTracker:
         )
 
 
-def _hash_name(hashkey: int) -> str:
-    return f"#{hashkey & 0xFFFFFFFF:08x}"
-
-
 def _readings(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[_Reading]:
     for source, columns in _COLUMNS.items():
         for row in rows.get(source, ()):
@@ -146,7 +142,8 @@ def _readings(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[_Read
             database = cell_text(row.get("DBName"))
             if source == "cached_statements":
                 key = source, row["SSQLID"], row.get("CachedDate")
-                yield _Reading(key, _hash_name(row["Hashkey"]), database, row["SSQLID"], totals)
+                name = f"#{row['Hashkey'] & 0xFFFFFFFF:08x}"
+                yield _Reading(key, name, database, row["SSQLID"], totals)
             else:
                 key = source, row["PlanID"], row.get("CompileDate")
                 yield _Reading(key, cell_text(row["ObjectName"]), database, None, totals)

@@ -25,7 +25,9 @@ def header(scene: Scene) -> list[Text]:
     first = _told(diagnosis.findings[0]) if diagnosis.findings else diagnosis.sentence
     found = [Text(first, style=STYLES[diagnosis.level])]
     if scene.frame.sample.error:
-        found.append(Text(_last_answer(scene)))
+        since = "No answer yet" if scene.answered is None else f"Last answer at {clock(scene.answered)}"
+        pause = f"tried again every {scene.frame.sample.interval:g} s, a refused login only after a pause"
+        found.append(Text(f"{since}; {pause}"))
     else:
         found += [Text(line) for line in _more(diagnosis)]
         found += [
@@ -71,11 +73,6 @@ def _account(account: Account) -> str:
     unknown = [f"{titles[name].title} not known" for name in account.unknown]
     what = "Time goes to" if account.whole else "Time goes to, in sessions"
     return f"{what}: {', '.join([*shares[:MAX_PARTS], *unknown[:2]] or ['not known yet'])}"
-
-
-def _last_answer(scene: Scene) -> str:
-    since = "No answer yet" if scene.answered is None else f"Last answer at {clock(scene.answered)}"
-    return f"{since}; tried again every {scene.frame.sample.interval:g} s, a refused login only after a pause"
 
 
 def title(scene: Scene) -> str:

@@ -11,14 +11,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_FILTERS = {
-    "count": counted,
-    "duration": duration,
-    "minute": minute,
-    "moment": moment,
-    "short": short,
-    "shown": shown,
-}
+_FILTERS = {each.__name__: each for each in (counted, duration, minute, moment, short, shown)}
 
 
 def page(view: View) -> str:

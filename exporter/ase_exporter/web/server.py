@@ -23,11 +23,10 @@ from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.auth import Access
 from ase_exporter.web.loading import KeptConfiguration
-from ase_exporter.web.open_endpoints import open_endpoints
 from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol, max_connections
 from ase_exporter.web.supervisor import Legacy
 from ase_exporter.web.web_config import WebConfig
-from ase_exporter.web.write_access import WriteAccess
+from ase_exporter.web.write_access import WriteAccess, open_endpoints
 
 log = logging.getLogger(__name__)
 

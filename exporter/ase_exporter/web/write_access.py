@@ -1,11 +1,12 @@
 """Access to endpoints that change something: off unless enabled, and closed to pages of other origins."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from ase_exporter.config.web import WebSettings, is_loopback
 from ase_exporter.errors import UserError
 
 # Bytes.
@@ -63,3 +64,17 @@ def _is_from_another_origin(request: Request) -> bool:
     return (
         origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
     )
+
+
+def open_endpoints(address: str, settings: WebSettings, access: WriteAccess) -> Iterator[str]:
+    """What a server that listens on HOST:PORT leaves open, in one line each that says how to close it."""
+    tls = settings.tls_server_config
+    asks = settings.basic_auth_users or (tls and tls.client_auth_type == "RequireAndVerifyClientCert")
+    lacking = {"tls_server_config": not tls, "basic_auth_users": not asks}
+    missing = " and ".join(name for name, is_missing in lacking.items() if is_missing)
+    if missing and not is_loopback(address.rpartition(":")[0]):
+        yield f"{address} is open to the network: set {missing} in --web.config.file"
+    changing = {"--web.enable-lifecycle": access.lifecycle, "--web.enable-annotations": access.annotations}
+    enabled = ", ".join(option for option, is_enabled in changing.items() if is_enabled)
+    if enabled and not asks:
+        yield f"{enabled}: for everybody who reaches {address}: set basic_auth_users in --web.config.file"

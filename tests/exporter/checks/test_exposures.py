@@ -9,8 +9,7 @@ from tests.exporter.running_exporter import exporter
 from ase_exporter import config
 from ase_exporter.checks.exposures import open_files_and_logins
 from ase_exporter.config.web import TlsServer, WebSettings
-from ase_exporter.web.open_endpoints import open_endpoints
-from ase_exporter.web.write_access import WriteAccess
+from ase_exporter.web.write_access import WriteAccess, open_endpoints
 
 USERS = {"prometheus": "$2y$10$" + "a" * 53}
 OPEN = """\

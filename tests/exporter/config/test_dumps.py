@@ -3,7 +3,7 @@
 import pytest
 
 from ase_exporter.config import Config, yaml_files
-from ase_exporter.scraping.dump_intervals import dump_intervals
+from ase_exporter.scraping.target_scraper import dump_intervals
 
 
 def series(text: str) -> list[tuple[str, ...]]:
