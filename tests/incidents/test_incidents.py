@@ -71,7 +71,7 @@ def test_no_incident_is_called_well(site: Site) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("site", [Site(engines=engines) for engines in (1, 2, 4, 32, 128)], ids=str)
 def test_states_of_the_field_are_understood(site: Site) -> None:
-    """Of one engine, there is no half."""
+    """Of one engine, there is no half, and what it lacks while it idles is lost in its whole seconds: not known."""
     possible = {
         name: each
         for name, each in incidents(FIELD).items()
@@ -79,7 +79,9 @@ def test_states_of_the_field_are_understood(site: Site) -> None:
     }
     found = {name: score(each, site) for name, each in possible.items()}
     assert len(found) > 40
-    assert {name: each for name, each in found.items() if each.points < POINTS or each.all_clears} == {}
+    assert {name: each for name, each in found.items() if each.all_clears} == {}
+    lacking = {name for name, each in found.items() if each.points < POINTS}
+    assert lacking == ({"steal_idle"} if site.engines == 1 else set())
 
 
 @pytest.mark.slow
