@@ -372,15 +372,6 @@ def test_engines_that_spin_come_before_that_there_are_too_few(spins: float, queu
     )
 
 
-def test_contention_that_costs_little_comes_after_a_log_that_is_perhaps_slow() -> None:
-    state = healthy()
-    for metric, grown in {"grabs": 1e6, "waits": 3e5, "spins": 2e6}.items():
-        state.set(f"ase_spinlock_{metric}_total", grown, spinlock="cache", **{"class": "data_cache"})
-    state.set("ase_wait_seconds_total", 1.0, event_id="54", event="log", **{"class": "write"})
-    state.set("ase_waits_total", 40.0, event_id="54", event="log", **{"class": "write"})
-    assert [each.name for each in diagnose(state).findings] == ["log_perhaps", "contended"]
-
-
 @pytest.mark.parametrize("still", ["_total", "engine_cpu_seconds_total", "wait_seconds_total", "grabs_total"])
 def test_a_server_whose_counters_stand_still_is_not_idle(still: str) -> None:
     series = {key: 0.0 if key[0].endswith(still) else value for key, value in healthy().series.items()}
