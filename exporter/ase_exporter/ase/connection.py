@@ -199,32 +199,29 @@ class Connection:
         """The rows of the first result set. Raises DatabaseError; `too_many_rows` for more than MAX_ROWS."""
         cursor = self._raw.cursor()
         self._execute(cursor, sql, deadline)
-        rows = self._fetch(cursor, deadline)
-        with self._bounded(cursor, deadline):
-            while cursor.nextset():
-                pass
+        rows, more = self._fetch(cursor, deadline, cursor.nextset)
+        with self._bounded(cursor, deadline) if more else contextlib.nullcontext():
+            while more:
+                more = cursor.nextset()
         self.cost.rows += len(rows)
         return rows
 
     def query_batch(self, selects: Sequence[str], next_deadline: Callable[[], float]) -> Iterator[list[Row]]:
         """The rows of several selects that are sent at once, in one round trip.
 
-        next_deadline: called before each result for its deadline. Rows are yielded once the next result has
+        next_deadline: called for the deadline of each result and the begin of the next. Rows are yielded once that has
         begun, as an error may follow them. Raises DatabaseError if the batch breaks off; `out_of_step` if the
         number of results differs from the number of selects, so that earlier rows may belong to other selects.
         """
         cursor = self._raw.cursor()
         rows: list[Row] = []
-        deadline, more = next_deadline(), True
+        more: bool | None = True
         try:
             for number in range(len(selects) + 1):
                 if number:
-                    rows = self._fetch(cursor, deadline)
-                    deadline = next_deadline()
-                    with self._bounded(cursor, deadline):
-                        more = cursor.nextset()
+                    rows, more = self._fetch(cursor, next_deadline(), cursor.nextset)
                 else:
-                    self._execute(cursor, "\n".join(selects), deadline, statements=len(selects))
+                    self._execute(cursor, "\n".join(selects), next_deadline(), statements=len(selects))
                 if bool(more and cursor.description) != (number < len(selects)):
                     text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
                     raise DatabaseError("out_of_step", text, usable=True)
@@ -264,7 +261,7 @@ class Connection:
         more = True
         while more:
             messages = _messages(cursor)
-            yield ServerResult(messages, cursor.description, self._fetch(cursor, deadline))
+            yield ServerResult(messages, cursor.description, self._fetch(cursor, deadline)[0])
             with self._bounded(cursor, deadline):
                 more = cursor.nextset()
         if messages := _messages(cursor):
@@ -302,19 +299,22 @@ class Connection:
         with TURN.given_up(), self._bounded(cursor, deadline):
             cursor.execute(sql)
 
-    def _fetch(self, cursor: pyodbc.Cursor, deadline: float) -> list[Row]:
-        """All rows of the current result."""
+    def _fetch(
+        self, cursor: pyodbc.Cursor, deadline: float, then: Callable[[], bool] = lambda: False
+    ) -> tuple[list[Row], bool]:
+        """All rows of the current result, and what `then` returns, a call of the driver after the last of them."""
         rows: list[Row] = []
-        while cursor.description:
+        while True:
             with self._bounded(cursor, deadline, MAX_FETCH_BYTES):
-                more: list[Row] = cursor.fetchmany(min(FETCH_ROWS, MAX_ROWS + 1 - len(rows)))
-                rows += more
-                if len(rows) > MAX_ROWS:
-                    cursor.close()
-                    raise DatabaseError("too_many_rows", f"more than {MAX_ROWS} rows", usable=True)
-            if len(more) < FETCH_ROWS:
-                break
-        return rows
+                if cursor.description:
+                    more: list[Row] = cursor.fetchmany(min(FETCH_ROWS, MAX_ROWS + 1 - len(rows)))
+                    rows += more
+                    if len(rows) > MAX_ROWS:
+                        cursor.close()
+                        raise DatabaseError("too_many_rows", f"more than {MAX_ROWS} rows", usable=True)
+                    if len(more) == FETCH_ROWS:
+                        continue
+                return rows, then()
 
     def _bounded(
         self, statement: pyodbc.Cursor, deadline: float, max_bytes: int = MAX_CALL_BYTES

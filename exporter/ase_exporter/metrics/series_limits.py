@@ -22,8 +22,9 @@ def limit_series(groups: Mapping[str, Sequence[Family]], limit: int) -> list[Fam
     stay whole; the largest are cut to one common size, and so are the largest families within them. The first samples
     in the order of labels are kept, so that the same series stay from scrape to scrape.
     """
-    if sum(map(_size, groups.values())) <= limit:
-        return [family for families in groups.values() for family in families if family.samples]
+    shown = [family for families in groups.values() for family in families if family.samples]
+    if _size(shown) <= limit:
+        return shown
     kept = {id(family): family for families in groups.values() for family in families}
     needed = _size(family for family in kept.values() if _rank(family) == "alerts")
     left = max(limit - needed, _OTHERS * limit)

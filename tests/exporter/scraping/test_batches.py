@@ -102,7 +102,9 @@ def test_a_result_that_trickles_keeps_the_results_before_it(
     connection: Connection, backend: ScriptedBackend, faults: Faults
 ) -> None:
     faults.seconds_per_row = 0.1
-    given, error = together(connection, backend, numbers(1), numbers(5000), numbers(1), seconds=(60.0, 1.0))
+    given, error = together(
+        connection, backend, numbers(1), numbers(5000), numbers(1), seconds=(60.0, 60.0, 1.0)
+    )
     assert error is not None
     assert (error.kind, error.usable) == ("deadline", True)
     assert [len(rows) for rows in given] == [1]
