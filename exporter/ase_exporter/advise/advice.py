@@ -217,6 +217,8 @@ def _why_not(step: AdviceStep, evidence: Evidence) -> str:
     options = [_SET.fullmatch(statement) for statement in step.statements]
     if all(each and evidence.options.get(each[1]) == int(each[2]) for each in options):
         return "it is set"
+    if all(each and each[1] in evidence.pending for each in options):
+        return "the next restart changes it to another value already"
     free = evidence.free_bytes
     if free is None and step.memory >= _NOTICED_BYTES:
         return f"it needs {size(step.memory)}, and how much is free below max memory is not known"

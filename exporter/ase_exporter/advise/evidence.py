@@ -22,7 +22,7 @@ METRICS = frozenset(
         *(metric for metric, _ in _NEEDED),
         *("ase_spinlock_spins_total", "ase_spinlock_waits_total", "ase_tempdb_sessions_assigned"),
         *("ase_cache_size_bytes", "ase_cache_pool_size_bytes", "ase_cache_relaxed_replacement"),
-        *("ase_object_logical_reads_total", "ase_table_size_bytes"),
+        *("ase_object_logical_reads_total", "ase_table_size_bytes", "ase_config_configured_value"),
     }
 )
 
@@ -80,9 +80,9 @@ class CachedObject:
 class Evidence:
     """The measurements of one server. seconds: of the window over which rates are taken.
 
-    options: run values by name. missing: what could not be read, with the reason. page_size: bytes. engines: 0 if
-    not known. temporary_databases: names, tempdb included. busy: how many engines work or spin, None if not known.
-    diagnosis: of the same window, None to look at spinlocks alone.
+    options: run values by name; pending: names of those that a restart changes. missing: what could not be read, with
+    the reason. page_size: bytes. engines: 0 if not known. temporary_databases: names, tempdb included. busy:
+    how many engines work or spin, None if not known. diagnosis: of the same window, None to look at spinlocks alone.
     """
 
     version: Version
@@ -98,6 +98,7 @@ class Evidence:
     temporary_databases: frozenset[str] = frozenset({"tempdb"})
     busy: float | None = None
     diagnosis: Diagnosis | None = None
+    pending: frozenset[str] = frozenset()
 
     @property
     def free_bytes(self) -> float | None:
@@ -121,6 +122,7 @@ def evidence_of(
     """
     measures = diagnosis.measures
     read = {labels["name"]: int(value) for labels, value in readings.values("ase_config_value")}
+    configured = ((labels["name"], int(v)) for labels, v in readings.values("ase_config_configured_value"))
     assigned = readings.values("ase_tempdb_sessions_assigned")
     return Evidence(
         version=version,
@@ -140,6 +142,7 @@ def evidence_of(
         temporary_databases=frozenset({"tempdb", *(labels["database"] for labels, _ in assigned)}),
         busy=measures["busy"].value,
         diagnosis=diagnosis,
+        pending=frozenset(name for name, value in configured if read.get(name, value) != value),
     )
 
 

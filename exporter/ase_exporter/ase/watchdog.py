@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 
 import pyodbc
@@ -30,17 +29,19 @@ _UNREADABLE = (ValueError, ArithmeticError, MemoryError)
 
 
 class _Timer:
-    """An action and when it is due. Its lock is held while the action runs, and is no other's."""
+    """An action, and when it is due. Its lock is held while it runs, and is no other's. others: all, itself too."""
 
-    __slots__ = ("_action", "_lock", "due")
+    __slots__ = ("_action", "_lock", "_others", "due")
 
-    def __init__(self, due: float, action: Callable[[], None]) -> None:
+    def __init__(self, due: float, action: Callable[[], None], others: "set[_Timer]") -> None:
         self.due = due
+        self._others = others
         self._action: Callable[[], None] | None = action
         self._lock = threading.Lock()
 
     def cancel(self) -> None:
         """Have the action not run. Waits for its end if it does; a timer cannot cancel itself."""
+        self._others.discard(self)
         with self._lock:
             self._action = None
 
@@ -76,16 +77,12 @@ class Watchdog:
         """
         if self._thread is None:
             self._start()
-        timer = _Timer(when, action)
+        timer = _Timer(when, action, self._timers)
         self._timers.add(timer)
         if when < self._looks_at:
             # Only for the earliest action: waking the thread costs a scrape two context switches.
             self._wake.set()
-        return partial(self._cancel, timer)
-
-    def _cancel(self, timer: _Timer) -> None:
-        self._timers.discard(timer)
-        timer.cancel()
+        return timer.cancel
 
     def _start(self) -> None:
         with self._starting:
@@ -121,9 +118,8 @@ class Watchdog:
 
     def _run_due(self) -> None:
         now = self.clock.monotonic()
-        for timer in sorted(
-            (timer for timer in self._timers.copy() if timer.due <= now), key=attrgetter("due")
-        ):
+        due = [timer for timer in self._timers.copy() if timer.due <= now]
+        for timer in sorted(due, key=attrgetter("due")):
             self._timers.discard(timer)
             try:
                 timer.run()

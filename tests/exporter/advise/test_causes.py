@@ -65,6 +65,16 @@ def test_a_server_that_waits_for_its_log_is_told_so_before_its_spinlocks() -> No
     assert 0 < text.index("LOG: database orders") < text.index("fglockspins")
 
 
+@pytest.mark.parametrize("configured", [4096, 8192])
+def test_what_waits_for_a_restart_is_not_advised_again(configured: int) -> None:
+    state = log_waits()
+    state.set("ase_config_value", 4096, name="user log cache size")
+    state.set("ase_config_configured_value", configured, name="user log cache size")
+    first = advise(of(state, NO_BASELINE)).causes[0]
+    assert bool(first.steps) == (configured == 4096)
+    assert any("next restart" in each for each in first.cautions) == (configured == 8192)
+
+
 def test_no_step_may_gain_more_than_its_finding_explains_or_cost_more_than_there_is() -> None:
     seen = set[str]()
     for seed in range(STATES):
