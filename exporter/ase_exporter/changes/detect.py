@@ -217,7 +217,9 @@ class ConfigWatcher:
                 refused += 1
                 continue
             objects = {
-                _bound_name(database, name, index): {"": Setting(_text(cache_name))}
+                f"{database}..{_text(name)}" + (f" index {index}" if index else ""): {
+                    "": Setting(_text(cache_name))
+                }
                 for name, index, cache_name in rows
             }
             parts[f"binding:{database}"] = Part("binding", "sysattributes", objects)
@@ -457,8 +459,3 @@ def _bindings(reading: _Reading, database: str) -> Sequence[Sequence[Any]]:
     except UnwritableNameError as error:
         raise DatabaseError("query_failed", str(error), usable=True) from error
     return reading.query(sql)
-
-
-def _bound_name(database: str, name: object, index: object) -> str:
-    label = f"{database}..{_text(name)}"
-    return f"{label} index {index}" if index else label

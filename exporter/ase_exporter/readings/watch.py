@@ -90,14 +90,9 @@ class TargetWatch:
             version=result.summary.version,
             series=self._tracker.series(),
             missing=result.missing,
-            off=_judged_collectors() - read,
+            off=frozenset(map(collector_of, _judged_metrics())) - read,
             facts=result.facts,
         )
-
-
-@cache
-def _judged_collectors() -> frozenset[str]:
-    return frozenset(map(collector_of, _judged_metrics()))
 
 
 @cache

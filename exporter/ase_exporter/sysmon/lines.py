@@ -26,11 +26,6 @@ class ReportLine:
         """The text with every run of blanks made one."""
         return " ".join(self.text.split())
 
-    @property
-    def is_rule(self) -> bool:
-        """Whether it holds nothing, or only dashes."""
-        return not self.text.strip(" -=")
-
 
 def numbered(lines: Iterable[str]) -> Iterator[ReportLine]:
     """Lines of a text, with their ends or without. What no report holds, such as escape sequences, is escaped."""

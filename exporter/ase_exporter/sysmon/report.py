@@ -139,7 +139,7 @@ class _Reader:
             return message[1]
         elif _END.fullmatch(line.bare):
             report.ended = True
-        elif line.is_rule:
+        elif not line.text.strip(" -="):
             self._rows.take_rule()
         elif instance := INSTANCE.fullmatch(text):
             self._rows.instance, self._in_header = instance["name"], False
