@@ -122,12 +122,17 @@ class Targets:
             self._ending[name] = removed.thread
 
     async def scrape(
-        self, name: str, request: ScrapeRequest, deadline: float, families: Sequence[Family] = ()
+        self,
+        name: str,
+        request: ScrapeRequest,
+        deadline: float,
+        families: Sequence[Family] = (),
+        late_after: float = TIMING.late_after,
     ) -> Answer:
         """Scrape a target, or join a scrape of the same that is under way. deadline: monotonic.
 
         families: what the caller knows of the target, to be rendered with the rest. What has been found by the deadline
-        is answered TIMING.late_after later. Raises KeyError for an unknown target, BusyError if MAX_IN_FLIGHT different
+        is answered late_after later. Raises KeyError for an unknown target, BusyError if MAX_IN_FLIGHT different
         scrapes of it are in flight. A scrape that has much less time left than the caller is not joined.
         """
         target = self._targets[name]
@@ -141,7 +146,7 @@ class Targets:
                 log.error("target %s: %s", name, NO_THREAD)
                 return self._failed(target, request, "internal", NO_THREAD)
         # Others wait for it, too: who leaves does not cancel it.
-        await asyncio.wait([running.body], timeout=deadline + TIMING.late_after - time.monotonic())
+        await asyncio.wait([running.body], timeout=deadline + late_after - time.monotonic())
         if running.body.done():
             body, summary = running.body.result(), running.result.summary
             if not body and not request.session_groups:

@@ -18,6 +18,7 @@ from ase_exporter.advise.data import advice_data
 from ase_exporter.advise.view import advice_view
 from ase_exporter.ase.login_file import shared_directories
 from ase_exporter.ase.login_ledger import LoginLedger
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
@@ -101,14 +102,10 @@ class ExporterApp:
         self.metrics.gauge("web_config_last_reload_successful", lambda: web_config.ok)
 
     @property
-    def has_users(self) -> bool:
-        """Whether callers have to log in."""
-        return bool(self._web_config and self._web_config.settings().basic_auth_users)
-
-    @property
     def shows_statement_text(self) -> bool:
         """Whether text of statements may be shown: if it is configured, and only to callers who have logged in."""
-        return self.config.sessions.statement_text and self.has_users
+        users = self._web_config and self._web_config.settings().basic_auth_users
+        return self.config.sessions.statement_text and bool(users)
 
     @property
     def keeper(self) -> IncidentKeeper | None:
@@ -213,7 +210,9 @@ class ExporterApp:
         margin = min(self.config.scrape.margin, timeout / 2)
         names = request.query_params.getlist("collect[]")
         wanted = ScrapeRequest(frozenset(names) if names else None, accepts_gzip(request))
-        answer = await self.targets.scrape(target, wanted, asked + timeout - margin, self.known(target))
+        late_after = min(TIMING.late_after, margin / 2)
+        deadline = asked + timeout - margin
+        answer = await self.targets.scrape(target, wanted, deadline, self.known(target), late_after)
         return Exposition(request, answer.body)
 
 

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -12,6 +14,8 @@ from tests.planted import UNUSED
 
 from ase_exporter import config
 from ase_exporter.scraping.result import ScrapeSummary, TargetState
+from ase_exporter.scraping.targets import Answer, Targets
+from ase_exporter.web.app import TIMEOUT_HEADER
 from ase_exporter.web.pages import landing_page
 from ase_exporter.web.write_access import WriteAccess
 
@@ -60,6 +64,22 @@ def test_a_probe_is_compressed_if_the_caller_accepts_it(client: TestClient) -> N
 )
 def test_only_configured_targets_are_probed(client: TestClient, query: str, status: int) -> None:
     assert client.get(f"/probe?{query}").status_code == status
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.5, 10.0])
+def test_a_caller_is_answered_before_its_timeout_though_a_scrape_hangs(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    waits: list[float] = []
+
+    async def hang(*asked: Any) -> Answer:
+        *_, deadline, _, late_after = asked
+        waits.append(deadline + late_after - time.monotonic())
+        return Answer(b"", ScrapeSummary())
+
+    monkeypatch.setattr(Targets, "scrape", hang)
+    client.get("/probe?target=ONE", headers={TIMEOUT_HEADER: str(seconds)})
+    assert len(waits) == 1 and waits[0] < seconds
 
 
 def test_service_discovery_lists_targets_with_their_labels(client: TestClient) -> None:
