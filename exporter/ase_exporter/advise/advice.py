@@ -141,7 +141,8 @@ def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding]) -> list[Ca
     # The first finding of each part of the account that explains all of it.
     whole: dict[str, Finding] = {}
     for finding in evidence.diagnosis.findings:
-        part = catalogue().findings[finding.name].whole_part
+        known = catalogue().findings[finding.name]
+        part = None if known.times else known.part
         first = whole.setdefault(part, finding) if part else finding
         if finding.name in _ABOUT_SPINLOCKS:
             found.append(Cause(finding, spinlocks=hot))

@@ -22,6 +22,7 @@ CHARSET = (
 )
 DEFAULT = "utf-8"
 
+# Of unichar and univarchar: the server sends them in the byte order of the login, which is FreeTDS's.
 _WIDE = f"utf-16-{sys.byteorder[0]}e"
 _TEXT = (1, 12, -1)
 _WIDE_TEXT = (-8, -9, -10)
@@ -63,14 +64,9 @@ def decoder(codec: str) -> Callable[[bytes], str]:
     return lru_cache(_KEPT_TEXTS)(lambda data: one_line(data.decode(codec, "backslashreplace")))
 
 
-def decode_wide(data: bytes) -> str:
-    """Decode unichar and univarchar, which the server sends in the byte order of the login, which is FreeTDS's."""
-    return one_line(data.decode(_WIDE, "replace"))
-
-
 def decode_text(connection: pyodbc.Connection, codec: str) -> None:
     """Have columns of text decoded from that character set, without a conversion by FreeTDS."""
     for kind in _TEXT:
         connection.add_output_converter(kind, decoder(codec))
     for kind in _WIDE_TEXT:
-        connection.add_output_converter(kind, decode_wide)
+        connection.add_output_converter(kind, lambda data: one_line(data.decode(_WIDE, "replace")))

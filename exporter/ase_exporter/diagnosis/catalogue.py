@@ -134,11 +134,6 @@ class FindingDefinition(Strict):
     about: str = ""
     expect: str = ""
 
-    @property
-    def whole_part(self) -> str | None:
-        """The part of the account of which it explains all."""
-        return None if self.times else self.part
-
 
 # Names in `when` that are no measures: the share of the finding's part, the sum of the account, and how much of the
 # part's time in a transaction is above the usual.

@@ -24,10 +24,6 @@ class ServerState:
     key: ServerKey
     mapped: Mapping[int, int] | None
 
-    def mapped_pages(self, size: int) -> int | None:
-        """Number of pages of a size (bytes) that it maps; None if unknown."""
-        return None if self.mapped is None else self.mapped.get(size, 0) // size
-
 
 @dataclass(frozen=True, slots=True)
 class HostState:
@@ -78,10 +74,10 @@ def relevant(need: Requirement, host: HostState) -> list[ServerState]:
 def used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
     """Return pages used or reserved by other programs; 0 if the pages that `servers` map are unknown."""
     in_use = pool.total - pool.free + (pool.reserved or 0)
-    own = [server.mapped_pages(pool.size_bytes) for server in servers]
-    if None in own:
+    known = [server.mapped for server in servers if server.mapped is not None]
+    if len(known) < len(servers):
         return 0
-    return max(0, in_use - sum(pages or 0 for pages in own))
+    return max(0, in_use - sum(mapped.get(pool.size_bytes, 0) // pool.size_bytes for mapped in known))
 
 
 def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> HostState:

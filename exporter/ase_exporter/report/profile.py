@@ -60,12 +60,6 @@ class ProfileTable:
 
 
 @cache
-def load_counters() -> Sequence[LoadCounter]:
-    """The rows of the load, transactions first."""
-    return yaml_files.load_shipped(Path(__file__).with_name("load_profile.yaml"), list[LoadCounter])
-
-
-@cache
 def empty_tables() -> Mapping[str, ProfileTable]:
     """All tables by name, without rows."""
     return yaml_files.load_shipped(Path(__file__).with_name("tables.yaml"), dict[str, ProfileTable])
@@ -91,8 +85,9 @@ class ProfileReader:
         }
 
     def load(self) -> list[LoadRow]:
-        """The load, all rows of it."""
-        found = [(each.title, next(iter(self._rows(_mean(each)).values()), None)) for each in load_counters()]
+        """The load, all rows of it, transactions first."""
+        counters = yaml_files.load_shipped(Path(__file__).with_name("load_profile.yaml"), list[LoadCounter])
+        found = [(each.title, next(iter(self._rows(_mean(each)).values()), None)) for each in counters]
         _, transactions = found[0]
         return [
             LoadRow(title, rate, None if rate is None or not transactions else rate / transactions)

@@ -9,7 +9,6 @@ from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 from ase_exporter.report.effects import MAX_JUDGED, Effect
 from ase_exporter.report.history import Hour, Values, gap_resolution, mean
-from ase_exporter.report.period import Period
 from ase_exporter.report.profile import LoadRow, ProfileTable
 from ase_exporter.report.server_report import MAX_FINDINGS, ServerReport
 from ase_exporter.views.chart import time_chart
@@ -37,9 +36,10 @@ _OUTCOMES: dict[str, Style] = {"better": "better", "worse": "worse", "mixed": "c
 
 def report_view(report: ServerReport) -> View:
     """Everything that is known of the server in the period, what matters most first."""
-    period_zone = zone(report.period.start, report.period.end)
+    start, end = report.period.start, report.period.end
+    period_zone = zone(start, end)
     return View(
-        f"{report.name}: {period_text(report.period)}",
+        f"{report.name}: {minute(start)} to {minute(end)} {moment(end)[:4]} {period_zone}",
         [
             Verdict(report.verdict, report.level),
             _figures(report),
@@ -63,11 +63,6 @@ def report_view(report: ServerReport) -> View:
             ),
         ],
     )
-
-
-def period_text(period: Period) -> str:
-    """A period in the title of a page."""
-    return f"{minute(period.start)} to {minute(period.end)} {moment(period.end)[:4]} {zone(period.start, period.end)}"
 
 
 def _figures(report: ServerReport) -> Table:

@@ -58,10 +58,6 @@ class _Server(uvicorn.Server):
         """Install no handlers."""
         yield
 
-    def stop(self) -> None:
-        """Stop when all requests are answered, after SHUTDOWN_SECONDS at the latest."""
-        self.should_exit = True
-
 
 def run(
     legacy: Legacy,
@@ -194,7 +190,7 @@ async def _serve(
     # It was blocked by the supervisor: without a handler it would end the process.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
+        loop.add_signal_handler(number, setattr, server, "should_exit", True)
     scheme = "https" if settings.ssl else "http"
     log.info("listening on %s://%s, targets: %d", scheme, address_of(listener), len(exporter.config.targets))
     if not exporter.config.targets and not exporter.config.host:
