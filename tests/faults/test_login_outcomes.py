@@ -2,6 +2,8 @@
 
 import signal
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,7 +26,8 @@ from tests.faults.login_server import (
     session,
 )
 from tests.faults.scraping import dropping, scrape
-from tests.programs import START
+from tests.planted import UNUSED
+from tests.programs import SOON, START
 
 from ase_exporter.ase import login
 from ase_exporter.ase.login_ledger import HOURLY, LOGIN_ATTEMPTS
@@ -183,6 +186,36 @@ def test_a_server_that_hangs_gets_one_login_and_is_asked_again_as_soon_as_it_ans
             assert server.logins == number
             seen = kind(one, clock)
         one.close()
+
+
+def test_a_login_that_hangs_holds_up_no_other_at_its_address() -> None:
+    with login_server(ACCEPTED, session) as server, ThreadPoolExecutor() as pool:
+        hanging, released = threading.Event(), threading.Event()
+
+        def hang_first() -> None:
+            if hanging.is_set():
+                server.may_answer.set()
+            hanging.set()
+            assert server.may_answer.is_set() or released.wait(SOON)
+
+        server.may_answer.clear()
+        server.on_wait = hang_first
+        one, other = (
+            scraper(server.port),
+            scraper_of(("127.0.0.1", server.port), Auth(user="other", password=UNUSED)),
+        )
+        late = pool.submit(kind, one)
+        assert hanging.wait(SOON)
+        try:
+            assert (kind(other), late.done()) == ("", False)
+        finally:
+            released.set()
+        # Each has its own socket.
+        assert (late.result(), kind(one), kind(other)) == ("", "", "")
+        one.close()
+        assert kind(other) == ""
+        other.close()
+        server.until(ended=2)
 
 
 def test_logins_that_end_only_after_our_own_deadline_suspend_nobody() -> None:

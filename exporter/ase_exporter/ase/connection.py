@@ -20,7 +20,7 @@ from ase_exporter.ase.call_record import call_record
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.database_error import DatabaseError as DatabaseError
 from ase_exporter.ase.database_error import login_error
-from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to, open_sockets
+from ase_exporter.ase.driver_socket import DriverSocket, open_sockets
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
 from ase_exporter.ase.login import Opener as Opener
@@ -52,7 +52,7 @@ _PREFIX = "[FreeTDS][SQL Server]"
 # After these kinds of errors, another address of the host may still let us in; a password was not refused.
 _TRY_NEXT_ADDRESS = frozenset(("refused", "unreachable", "deadline", "lost"))
 
-# The socket of a login in progress is found by its address, so there may be only one login per address at a time.
+# The socket of a login in progress is found by its address, so there may be only one per address that is not found yet.
 _logins: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
 
 
@@ -136,16 +136,21 @@ class Connection:
         """Log in at one address of a host, as `open` does."""
         where = f"{host}:{address[1]}"
         monotonic = watchdog.clock.monotonic
-        # FreeTDS only supports whole seconds.
-        seconds = int(deadline - monotonic())
-        if seconds < 1:
-            raise DatabaseError("deadline", f"no time left to log in to {where}")
-        with _logins[address]:
+        too_late = DatabaseError("deadline", f"no time left to log in to {where}")
+        if not (alone := _logins[address]).acquire(timeout=max(0.0, deadline - monotonic())):
+            raise too_late
+        with LoginTimeout(address, watchdog.clock, alone) as end:
             began = monotonic()
+            # FreeTDS only supports whole seconds.
+            if (seconds := int(deadline - began)) < 1:
+                raise too_late
             limit = began + seconds - TIMING.login_lead
-            end = LoginTimeout(address, watchdog.clock)
             string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
-            steps = (limit, end), (limit + TIMING.login_stuck_after, watchdog.give_up)
+            steps = (
+                (began + TIMING.login_alone, end.find_sockets),
+                (limit, end),
+                (limit + TIMING.login_stuck_after, watchdog.give_up),
+            )
             try:
                 with watchdog.guard(*steps), call_record.calling():
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
@@ -156,15 +161,15 @@ class Connection:
             end.forget()
             # A search makes two system calls for each descriptor, and all targets may log in at once.
             with TURN.held():
-                found = new_sockets_to(address)
-            if len(found) != 1:
+                end.find_sockets()
+            if len(end.sockets) != 1:
                 raw.close()
                 raise (
                     DatabaseError("lost", f"{where}: the driver's socket is not found")
-                    if found
+                    if end.sockets
                     else _dropped(where)
                 )
-            connection = cls(raw, found.pop(), watchdog)
+            connection = cls(raw, next(iter(end.sockets)), watchdog)
         connection._confirm(where, deadline)
         return connection
 

@@ -17,7 +17,7 @@ _BYTES_RECEIVED = struct.Struct("=128xQ")
 
 Address = tuple[str, int]
 
-# The sockets of open connections, and of logins whose answer is awaited.
+# The sockets of open connections, and of logins that last or whose answer is awaited.
 open_sockets: set["DriverSocket"] = set()
 
 

@@ -7,8 +7,9 @@ hangs, or refuses the password slowly; another attempt might lock the account.
 import os
 import socket
 import struct
+import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
@@ -258,16 +259,38 @@ class UnansweredLogin:
 
 
 class LoginTimeout:
-    """Called by the watchdog to end a login that takes too long."""
+    """Called by the watchdog to end a login that takes too long. In a block that ends with the login.
 
-    def __init__(self, address: tuple[str, int], clock: Clock) -> None:
+    alone: held until its socket has been found: nobody else logs in at the address. sockets: those that were found.
+    """
+
+    def __init__(self, address: tuple[str, int], clock: Clock, alone: threading.Lock) -> None:
+        self.sockets: set[DriverSocket] = set()
+        self._alone = alone
         self._was_sent = False
         self._unanswered: UnansweredLogin | None = None
         self._address = address
         self._clock = clock
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if not self.sockets:
+            self._alone.release()
+        elif kind and not self._unanswered:
+            open_sockets.difference_update(self.sockets)
+
+    def find_sockets(self) -> None:
+        """Find the driver's socket, after which others may log in at the address: they do not take it for theirs."""
+        if not self.sockets and (found := new_sockets_to(self._address)):
+            open_sockets.update(found)
+            self.sockets = found
+            self._alone.release()
+
     def __call__(self) -> None:
-        for found in new_sockets_to(self._address):
+        self.find_sockets()
+        for found in self.sockets:
             self._was_sent = True
             if own := found.duplicate():
                 self._unanswered = UnansweredLogin(own, self._clock)
@@ -280,7 +303,9 @@ class LoginTimeout:
             error.uncertain, error.unanswered = self._was_sent, self._unanswered
         elif error.uncertain and error.number is None:
             wait = max(min(seconds + _SILENCE_MARGIN, left), _MIN_SILENCE)
-            error.uncertain = not _closes_unasked(self._address, wait)
+            # Another login must not take this connection for its own.
+            with self._alone if self.sockets else nullcontext():
+                error.uncertain = not _closes_unasked(self._address, wait)
 
     def forget(self) -> None:
         """The login has succeeded all the same."""

@@ -27,6 +27,7 @@ class Timing:
     late_after, cancel_grace, stuck_after: see above. A lower stuck_after would be wrong: with many targets and little
     CPU every thread is late, and logging in everywhere again costs still more.
     login_stuck_after: the same for a login, which cannot be cancelled.
+    login_alone: after which others may log in at the address of a login that lasts: its socket has been found by then.
     login_lead: the distance to FreeTDS's own login timeout, after which the driver would block for ever.
     confirm_wait: for the answer to the first statement after a login, even after the deadline: a target that is cut off
     twice by our own deadline would be suspended for an hour.
@@ -42,6 +43,7 @@ class Timing:
     collector_share: float = 0.6
     min_collector_seconds: float = 1.0
     min_call_seconds: float = 0.1
+    login_alone: float = 0.2
     login_lead: float = 0.4
     late_after: float = 0.2
     cancel_grace: float = 0.25
