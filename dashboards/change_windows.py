@@ -11,7 +11,7 @@ RESOLUTION = "5s"
 # How far before and after a change its neighbours are looked for.
 REACH = "2h"
 
-_KINDS = f'{SELECTOR},kind!~"annotation|counters_cleared"'
+_KINDS = f'{SELECTOR},kind!~"annotation|counters_cleared",name!~".* \\\\(at the next restart\\\\)"'
 _SEEN = f"ase_change_timestamp_seconds{{{_KINDS}}}"
 _NOT_BEFORE = f"ase_change_not_before_timestamp_seconds{{{_KINDS}}}"
 _START = f"ase_start_timestamp_seconds{{{SELECTOR}}}"
