@@ -42,6 +42,7 @@ class _Content(msgspec.Struct):
     account: dict[str, float] = {}
     next: dict[str, list[Any]] = {}
     later: dict[str, float] = {}
+    bad: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,8 @@ class Incidents:
         Raises OSError.
 
         finding: its first word. content: what is known besides, such as `account` (seconds per second by part, as
-        recorded), `next` (steps that the diagnosis advises) and `later` (active sessions after the time over which
-        statements were read). Text of statements is left out.
+        recorded), `next` (steps that the diagnosis advises), `bad` (names of findings) and `later` (active sessions
+        after the time over which statements were read). Text of statements is left out.
         """
         at = datetime.fromtimestamp(snapshot.at, UTC)
         name = f"{at:%Y%m%dT%H%M%SZ}-{_UNSAFE.sub('_', target)[:128]}"
@@ -120,6 +121,13 @@ class Incidents:
                 yield self._read(path)
             except UserError:
                 continue
+
+    def bad(self) -> dict[str, frozenset[str]]:
+        """What was bad about each target when its newest was kept: names of findings."""
+        found: dict[str, frozenset[str]] = {}
+        for each in self.all():
+            found.setdefault(each.target, frozenset(each.content.get("bad", ())))
+        return found
 
     def one(self, name: str) -> Incident:
         """The one of that id. Raises UserError if there is none, or its file is damaged."""

@@ -78,7 +78,11 @@ class ExporterApp:
         self.config = config = loaded.config
         self.journal = Journal(config.changes, state_directory, _host_watch(config))
         self._state_directory = state_directory
-        self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
+        self._kept = IncidentKeeper(
+            lambda: Incidents(state_directory, self.config.sessions.incidents),
+            self.sessions,
+            self.journal.annotate,
+        )
         self._totals = TotalsFiles(state_directory)
         self._logins = LoginLedger([*shared_directories(), state_directory], memory=memory)
         # The judge of each target.
@@ -111,10 +115,6 @@ class ExporterApp:
     def keeper(self) -> IncidentKeeper | None:
         """Keeps incidents; None if none are wanted."""
         return self._kept if self.config.sessions.incidents else None
-
-    def _incidents_of(self) -> Incidents:
-        """Where incidents are, as configured now."""
-        return Incidents(self._state_directory, self.config.sessions.incidents)
 
     async def reload(self) -> None:
         """Load the configuration and switch to it. Raises UserError, and changes nothing, if it is bad.
@@ -184,6 +184,7 @@ class ExporterApp:
 
     async def start(self) -> None:
         await self.journal.start()
+        await self._kept.start()
 
     async def stop(self) -> None:
         self._kept.stop()

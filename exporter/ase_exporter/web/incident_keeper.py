@@ -1,6 +1,6 @@
 """Keeps who ran what when something bad begins.
 
-At once, and once more a minute later with what statements cost since.
+At once, and once more a minute later with what statements cost since, and by the name that it has then.
 """
 
 import asyncio
@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.diagnosis.diagnose import DOWN, Diagnosis
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import DOWN, Diagnosis, Finding
 from ase_exporter.scraping.targets import Answer
 from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.sessions.session import Snapshot
@@ -18,7 +19,7 @@ from ase_exporter.sessions.sources import SESSIONS, STATEMENTS
 
 log = logging.getLogger(__name__)
 
-# Seconds: what statements cost is a difference over this time, in which no other incident of the server begins.
+# Seconds: what statements cost is a difference over this time, while no other incident of the server begins.
 LATER = 60.0
 # Seconds in which the same finding is not kept again.
 SAME = 600.0
@@ -42,69 +43,78 @@ class IncidentKeeper:
         self._clock = clock
         self._sleep = sleep
         self._begun: dict[tuple[str, str], float] = {}
-        # What was bad about each target in its last diagnosis.
+        self._last: dict[str, Diagnosis] = {}
+        # What is bad about each target, by its last diagnoses or by its newest incident.
         self._bad: dict[str, frozenset[str]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self) -> None:
+        """Take up what was bad before a restart: what goes on is not kept again."""
+        self._bad = await asyncio.to_thread(lambda: self.kept().bad())
 
     def note(self, target: str, found: Diagnosis) -> None:
-        """Keep an incident when something bad begins, which sessions can show."""
+        """Keep an incident in the background when something bad begins, which sessions can show: one at a time."""
         if found.state == DOWN:
             return
+        self._last[target] = found
         bad = {each.name: each for each in found.findings if each.level == "bad"}
-        begun = [each for name, each in bad.items() if name not in self._bad.get(target, ())]
-        self._bad[target] = frozenset(bad)
-        if begun:
-            content = {
-                "account": dict(found.account.parts),
-                "next": {each.word: list(each.next_steps) for each in begun[:1]},
-            }
-            self.begin(target, begun[0].word, content)
-
-    def begin(self, target: str, finding: str, content: Mapping[str, object]) -> bool:
-        """Keep one in the background; False if one of the target, or of the same finding, was kept lately.
-
-        finding: its word. content: what is known besides, as `Incidents.keep` has it.
-        """
+        before = self._bad.get(target, frozenset())
+        # What cannot be judged now, such as before the second scrape, may go on.
+        self._bad[target] = before & {each.name for each in found.unknown} | bad.keys()
+        begun = next((each for name, each in bad.items() if name not in before), None)
         now = self._clock.monotonic()
         self._begun = {key: at for key, at in self._begun.items() if now - at < SAME}
-        running = (at for (name, _), at in self._begun.items() if name == target)
-        if (target, finding) in self._begun or any(now - at < LATER for at in running):
-            return False
-        self._begun[target, finding] = now
-        task = asyncio.create_task(self._keep(target, finding, content))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return True
+        if begun is None or target in self._tasks or (target, begun.word) in self._begun:
+            return
+        self._begun[target, begun.word] = now
+        account = dict(found.account.parts)
+        task = self._tasks[target] = asyncio.create_task(self._keep(target, begun, account))
+        task.add_done_callback(lambda _: self._tasks.pop(target))
 
     async def finished(self) -> None:
         """Wait for those that have begun."""
-        await asyncio.gather(*self._tasks)
+        await asyncio.gather(*self._tasks.values())
 
     def stop(self) -> None:
-        for task in self._tasks:
+        for task in self._tasks.values():
             task.cancel()
 
-    async def _keep(self, target: str, finding: str, content: Mapping[str, object]) -> None:
+    async def _keep(self, target: str, finding: Finding, account: Mapping[str, float]) -> None:
+        async def written(finding: Finding, snapshot: Snapshot, **later: object) -> str:
+            bad = sorted(self._bad.get(target, ()))
+            content = {
+                "account": account,
+                "next": {finding.word: list(finding.next_steps)},
+                "bad": bad,
+                **later,
+            }
+            return await asyncio.to_thread(self.kept().keep, target, finding.word, snapshot, content)
+
         try:
             first = await self._read(target)
-            name = await asyncio.to_thread(self.kept().keep, target, finding, first, content)
-            log.info("target %s: incident %s is kept: %s", target, name, finding)
-            text = f"{finding}: incident {name} (/incidents of the exporter)"
+            name = await written(finding, first)
+            log.info("target %s: incident %s is kept: %s", target, name, finding.word)
+            text = f"{finding.word}: incident {name} (/incidents of the exporter)"
             await self._annotate(
                 Change(new_id(), target, ANNOTATION, text, "", "", first.at, source="incident", tags=(TAG,))
             )
             await self._sleep(LATER)
             then = await self._read(target)
-            whole = replace(first, statements=then.statements)
-            await asyncio.to_thread(
-                self.kept().keep, target, finding, whole, {**content, "later": then.active}
-            )
+            finding = self._given_way(target, finding)
+            self._begun[target, finding.word] = self._clock.monotonic()
+            await written(finding, replace(first, statements=then.statements), later=then.active)
         except KeyError:
             log.info("target %s: is gone: its incident is not kept, or has no statements", target)
         except Exception as error:
             # A full disk or a bug costs the incident, never the exporter; a server in trouble is asked again.
-            self._begun.pop((target, finding), None)
+            self._begun.pop((target, finding.word), None)
             log.warning("target %s: the incident is not kept, or not whole: %s", target, error)
+
+    def _given_way(self, target: str, finding: Finding) -> Finding:
+        """The finding, or what says more of the same by now."""
+        definition = catalogue().findings[finding.name]
+        says_more = {*definition.unless, *definition.after}
+        return next((each for each in self._last[target].findings if each.name in says_more), finding)
 
     async def _read(self, target: str) -> Snapshot:
         answer = await self._sessions(target, SESSIONS, STATEMENTS)

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.clocks import ShiftedClock
+from tests.exporter.diagnosis.states import healthy
 from tests.exporter.web.test_session_routes import SNAPSHOT
 
 from ase_exporter.changes.change import Change
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import Diagnosis, Finding, Unknown, diagnose
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.result import ScrapeSummary
 from ase_exporter.scraping.targets import Answer
@@ -91,41 +94,54 @@ class Server:
         self.annotations.append(change)
 
     def keeper(self, directory: Path, clock: Clock = SYSTEM_CLOCK) -> IncidentKeeper:
-        """What keeps its incidents, and waits for nothing."""
+        """What keeps its incidents, and waits for nothing but the event loop."""
+
+        async def at_once(seconds: float) -> None:
+            assert seconds == LATER
+
         return IncidentKeeper(lambda: Incidents(directory, 9), self.sessions, self.annotate, clock, at_once)
+
+
+def diagnosis(*bad: str, unknown: tuple[str, ...] = ()) -> Diagnosis:
+    """One with these findings, the worst first."""
+    known = catalogue().findings
+    findings = [
+        Finding(name, known[name].word, "", 0.9, 1.0, "bad", "high", None, None, (), (name,)) for name in bad
+    ]
+    doubts = tuple(Unknown(name, known[name].word, "too few samples", True) for name in unknown)
+    return replace(diagnose(healthy()), findings=tuple(findings), unknown=doubts)
+
+
+BLOCKED, LOG = diagnosis("blocked"), diagnosis("log_waits")
 
 
 async def kept(server: Server, directory: Path, *targets: str) -> None:
     """Have incidents kept."""
     keeper = server.keeper(directory)
     for target in targets or ("ONE",):
-        assert keeper.begin(target, "BLOCKED", {})
-        await keeper.finished()
-
-
-async def at_once(seconds: float) -> None:
-    assert seconds == LATER
+        keeper.note(target, BLOCKED)
+    await keeper.finished()
 
 
 def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) -> None:
     server, clock = Server(), ShiftedClock()
 
-    async def alerts() -> None:
+    async def scrapes() -> None:
         keeper = server.keeper(tmp_path, clock.clock)
-        assert keeper.begin("ONE", "BLOCKED", {})
+        keeper.note("ONE", BLOCKED)
         # Another server has its own.
-        assert keeper.begin("TWO", "BLOCKED", {})
+        keeper.note("TWO", BLOCKED)
+        # One at a time of a server, whatever begins.
+        keeper.note("ONE", LOG)
         await keeper.finished()
-        # One a minute of a server, whatever begins.
-        assert not keeper.begin("ONE", "LOG", {})
-        clock.ahead += LATER
         # The same again only later.
-        assert not keeper.begin("ONE", "BLOCKED", {})
+        keeper.note("ONE", BLOCKED)
         clock.ahead += SAME
-        assert keeper.begin("ONE", "BLOCKED", {})
+        keeper.note("ONE", diagnosis())
+        keeper.note("ONE", BLOCKED)
         await keeper.finished()
 
-    asyncio.run(alerts())
+    asyncio.run(scrapes())
     # Which of two that are kept at the same time is written first is nobody's promise.
     assert sorted(each.target for each in server.annotations[:2]) == ["ONE", "TWO"]
     assert [each.target for each in server.annotations[2:]] == ["ONE"]
@@ -137,9 +153,54 @@ def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) 
     assert change.describe().startswith(f"BLOCKED: incident {first.id} (") and change.tags == ("incident",)
 
 
+def test_what_goes_on_over_a_restart_is_not_kept_again(tmp_path: Path) -> None:
+    server = Server()
+
+    async def process(*noted: Diagnosis) -> None:
+        keeper = server.keeper(tmp_path)
+        await keeper.start()
+        for each in noted:
+            keeper.note("ONE", each)
+            await keeper.finished()
+
+    asyncio.run(process(diagnosis("spinning", "blocked")))
+    # After its start an exporter knows gauges at once, rates with the second scrape.
+    asyncio.run(process(diagnosis("blocked", unknown=("spinning",)), diagnosis("spinning", "blocked")))
+    assert [each.finding for each in Incidents(tmp_path, 9).all()] == ["SPINS"]
+    # What begins after it has ended is kept.
+    asyncio.run(process(diagnosis(), diagnosis("spinning")))
+    assert [each.finding for each in Incidents(tmp_path, 9).all()] == ["SPINS", "SPINS"]
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "word"),
+    [
+        ("contended", ("spinning",), "SPINS"),
+        ("saturated", ("starved", "blocked", "saturated"), "STARVED"),
+        ("blocked", ("blocked", "spinning"), "BLOCKED"),
+        ("spinning", (), "SPINS"),
+    ],
+)
+def test_an_incident_is_called_what_the_diagnosis_says_a_minute_later(
+    tmp_path: Path, first: str, later: tuple[str, ...], word: str
+) -> None:
+    async def minute() -> None:
+        keeper = Server().keeper(tmp_path)
+        keeper.note("ONE", diagnosis(first))
+        keeper.note("ONE", diagnosis(*later))
+        await keeper.finished()
+        # It is no second incident, neither then nor if it comes and goes.
+        keeper.note("ONE", diagnosis())
+        keeper.note("ONE", diagnosis(*later[:1]))
+        await keeper.finished()
+
+    asyncio.run(minute())
+    (incident,) = Incidents(tmp_path, 9).all()
+    assert (incident.finding, [*incident.content["next"]]) == (word, [word])
+
+
 def test_a_server_that_does_not_answer_leaves_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     server = Server()
-    # It is asked again: what failed was not kept.
-    asyncio.run(kept(server, tmp_path, "GONE", "DOWN", "DOWN"))
+    asyncio.run(kept(server, tmp_path, "GONE", "DOWN"))
     assert not (tmp_path / FOLDER).exists() and not server.annotations
     assert "DOWN: the incident is not kept, or not whole: no route" in caplog.text
