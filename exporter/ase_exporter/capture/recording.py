@@ -81,7 +81,10 @@ class RecordingConnection(Connection):
             for messages, description, rows in self.results(sql, deadline):
                 lines += messages
                 columns = None if description is None else [_column(*each) for each in description]
-                results.append(Result(messages, columns, [[_value(value) for value in row] for row in rows]))
+                cells = [
+                    [bytes(cell) if isinstance(cell, bytearray) else cell for cell in row] for row in rows
+                ]
+                results.append(Result(messages, columns, cells))
                 if first is None and columns is not None:
                     first = rows
         except DatabaseError as error:
@@ -99,10 +102,6 @@ def _column(
     name: str, kind: type, _: object, size: int, __: object, scale: int | None, nullable: bool | None
 ) -> ColumnType:
     return ColumnType(name, kind.__name__, size, scale or 0, nullable is not False)
-
-
-def _value(value: Any) -> Any:
-    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def _text(error: DatabaseError) -> str:

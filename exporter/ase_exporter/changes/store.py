@@ -278,7 +278,7 @@ def _connect(path: str) -> sqlite3.Connection:
         if each.is_symlink() or (each.exists() and not each.is_file()):
             raise sqlite3.DatabaseError(f"malformed: {each.name} is no regular file")
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LOCK_WAIT)
-    database.text_factory = _text
+    database.text_factory = lambda data: one_line(data.decode("utf-8", "replace"))
     try:
         database.execute("PRAGMA journal_mode = WAL")
         # Commits are durable: an annotation that is confirmed survives a power cut.
@@ -308,10 +308,6 @@ def _require_tables(database: sqlite3.Connection) -> None:
     foreign = f"type IN ({kinds}) OR sql LIKE 'CREATE VIRTUAL%' OR sql LIKE '%GENERATED ALWAYS%'"
     if found := database.execute(f"SELECT name FROM sqlite_master WHERE {foreign} LIMIT 1").fetchone():
         raise sqlite3.DatabaseError(f"malformed: {found[0]} is no table of ours")
-
-
-def _text(data: bytes) -> str:
-    return one_line(data.decode("utf-8", "replace"))
 
 
 def _insert(database: sqlite3.Connection, change: Change) -> bool:

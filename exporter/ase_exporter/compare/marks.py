@@ -31,7 +31,8 @@ def marks_between(
     """
     by_time: defaultdict[float, list[tuple[Labels, float]]] = defaultdict(list)
     end_seen = min(now, end + VISIBLE_AFTER)
-    for series in prometheus.over(f"{{{_metrics(selector)}}}", start, end_seen, RESOLUTION):
+    metrics = '__name__=~"(ase|dbhost)_change(_not_before)?_timestamp_seconds"'
+    for series in prometheus.over(f"{{{metrics}, {selector}}}", start, end_seen, RESOLUTION):
         for at, value in zip(series.times, series.values, strict=True):
             by_time[float(at)].append((series.labels, float(value)))
     return _in_order(set().union(*map(_paired, by_time.values())), start, end)
@@ -67,10 +68,6 @@ def with_restarts(
                 mark, not_before=max((at for at in scrapes if at < mark.at), default=None)
             )
     return sorted(found, key=lambda mark: mark.at)
-
-
-def _metrics(selector: str) -> str:
-    return f'__name__=~"(ase|dbhost)_change(_not_before)?_timestamp_seconds", {selector}'
 
 
 def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Change]:

@@ -53,7 +53,8 @@ class TargetWatch:
             self._diagnosis = self._evidence = None
             return
         if not result.summary.error:
-            self._note(result)
+            families = {**result.collected, "": [OWN.value("ase_up", 1.0)]}
+            self._tracker.note(self._last, families, result.failed)
         sample = self._sample(result)
         found = diagnose(sample, self._usual.baseline(self._clock.time()))
         if found.state != STARTING and not result.summary.error:
@@ -75,9 +76,6 @@ class TargetWatch:
         return evidence_of(
             sample, diagnosis, facts.version, seconds, page_size=facts.page_size, options=facts.options
         )
-
-    def _note(self, result: ScrapeResult) -> None:
-        self._tracker.note(self._last, {**result.collected, "": [OWN.value("ase_up", 1.0)]}, result.failed)
 
     def _sample(self, result: ScrapeResult) -> Sample:
         read = {*result.outcomes, *result.unavailable, ""}
