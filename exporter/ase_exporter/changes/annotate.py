@@ -50,10 +50,10 @@ class ExporterClient:
         """Turn an annotation into a region that ends at a Unix time; failed: '' or how it failed."""
         self.request("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
 
-    def request(self, method: str, path: str, **content: Any) -> bytes:
+    def request(self, method: str, path: str, *, accepted: int = 200, **content: Any) -> bytes:
         """Send a request; returns the body of the answer. While the exporter is started again, requests wait for it.
 
-        Raises UserError if the exporter rejects it or cannot be reached.
+        accepted: a status whose answer says why. Raises UserError if the exporter rejects it or cannot be reached.
         """
         shown = f"{without_credentials(self.url).rstrip('/')}{path}"
         try:
@@ -65,7 +65,7 @@ class ExporterClient:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             reason = f"{no_answer(error)}: expected an exporter that runs (ase-exporter serve) at --url"
             raise UserError(f"{shown}: {reason}") from None
-        if not httpx2.codes.is_success(status):
+        if not httpx2.codes.is_success(status) and status != accepted:
             reason = one_line(" ".join(body.decode(errors="replace").split()))[:200]
             raise UserError(f"{shown}: HTTP {status}: {reason}{_EXPECTED.get((method, status), '')}")
         return body

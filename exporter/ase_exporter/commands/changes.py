@@ -72,4 +72,5 @@ def _what(change: Change) -> str:
     words = [target, change.kind, change.name, *(f"#{tag}" for tag in change.tags)]
     values = f": {change.old or '-'} -> {change.new or '-'}" if change.old or change.new else ""
     who = f" ({change.who})" if change.who else ""
-    return " ".join(filter(None, words)) + values + who
+    unsure = "" if change.not_before is None else f" (not yet at {moment(change.not_before)})"
+    return " ".join(filter(None, words)) + values + who + unsure

@@ -118,16 +118,18 @@ def target_named(exporter: ExporterClient, name: str | None) -> str:
     raise UserError(f"-S {name}: {shown} has no such target; {expected_names(name, servers)}")
 
 
-def ask_exporter(url: str | ExporterClient, path: str, parameters: Mapping[str, str]) -> Any:
+def ask_exporter(
+    url: str | ExporterClient, path: str, parameters: Mapping[str, str], accepted: int = 200
+) -> Any:
     """The JSON that an exporter answers. Raises UserError, without the URL's password, if there is none."""
     exporter = ExporterClient(url) if isinstance(url, str) else url
     with _readable(exporter):
-        return _ask(exporter, path, parameters)
+        return _ask(exporter, path, parameters, accepted)
 
 
-def _ask(exporter: ExporterClient, path: str, parameters: Mapping[str, str]) -> Any:
+def _ask(exporter: ExporterClient, path: str, parameters: Mapping[str, str], accepted: int = 200) -> Any:
     try:
-        return load_json(exporter.request("GET", path, params=parameters))
+        return load_json(exporter.request("GET", path, accepted=accepted, params=parameters))
     except UserError as error:
         raise UserError(text if (text := str(error)).startswith("--") else f"--url: {text}") from None
 

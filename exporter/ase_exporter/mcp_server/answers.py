@@ -291,7 +291,9 @@ def _snapshot(sources: Sources, arguments: inputs.Sessions) -> dict[str, Any]:
     parameters = {"target": arguments.server, "format": "json"}
     parameters |= {"text": "1"} if arguments.text else {}
     parameters |= {"spid": str(arguments.spid)} if arguments.spid else {}
-    answer = ask_exporter(sources.exporter, "/sessions", parameters)
+    answer = ask_exporter(sources.exporter, "/sessions", parameters, accepted=503)
+    if isinstance(answer, dict) and answer.get("error"):
+        raise UserError(f"server: it does not answer: {answer['error']}")
     found = answer.get("snapshot") if isinstance(answer, dict) else None
     if not isinstance(found, dict) or not {"sessions", "blocking", "statements", "waits"} <= found.keys():
         raise UserError("--url: not an answer of ase-exporter to /sessions")

@@ -15,6 +15,7 @@ from ase_exporter.changes.annotate import ExporterClient
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.errors import UserError
+from ase_exporter.views.figures import moment
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_what_is_annotated_is_listed_in_every_format(run: Run, exporter: Running
     assert region["text"].startswith("reorg (failed: exit code 3)")
 
 
-GOOD = Change("0" * 16, "PROD", "option", "max memory", "1", "2", 1.7e9).json()
+GOOD = Change("0" * 16, "PROD", "option", "max memory", "1", "2", 1.7e9, 1.7e9 - 60).json()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a stand-in for an exporter answers, by path; requests of another kind end the test."""
     found: dict[str, Any] = {"/diagnosis": {name: {"server": each} for name, each in SERVERS.items()}}
 
-    def request(_: ExporterClient, method: str, path: str, params: dict[str, str]) -> bytes:
+    def request(_: ExporterClient, method: str, path: str, accepted: int, params: dict[str, str]) -> bytes:
         answer = found[path]
         return json.dumps(answer(params) if callable(answer) else answer).encode()
 
@@ -88,7 +89,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_a_server_is_known_by_its_own_name_too(run: Run, answers: dict[str, Any]) -> None:
     answers["/changes"] = lambda params: [GOOD] if params["target"] == "PROD2" else []
     for name in ("PROD2", "ASE_B"):
-        assert "max memory: 1 -> 2" in run("changes", "-S", name, "--url", "http://e").stdout
+        listed = run("changes", "-S", name, "--url", "http://e").stdout
+        assert f"max memory: 1 -> 2 (not yet at {moment(1.7e9 - 60)})" in listed
     for name in ("PROD1", "host"):
         assert run("changes", "-S", name, "--url", "http://e").stdout.strip() == "No changes found."
     told = run("changes", "-S", "ASE_C", "--url", "http://e")

@@ -64,7 +64,7 @@ def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
 ) -> None:
     asked: list[dict[str, str]] = []
 
-    def answer(url: str, path: str, parameters: dict[str, str]) -> Any:
+    def answer(url: str, path: str, parameters: dict[str, str], accepted: int) -> Any:
         asked.append(parameters)
         exporter = PageExporter(True, replace(SNAPSHOT, waits=(WAITS,)))
         return json.loads(text(session_answer(exporter, **parameters)))
@@ -89,8 +89,15 @@ def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
     assert (one["waits"][0]["window"], asked[-1]["spid"]) == (5.0, "10")
     assert [each["recent"] for each in one["waits"][0]["events"]] == [4.5, None]
     assert "text" in asked[0] and not any("text" in each for each in asked[1:])
+    monkeypatch.undo()
     with pytest.raises(UserError, match="--url URL"):
         TOOLS["sessions"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})
+    down = json.dumps({"target": "ONE", "error": "login failed", "snapshot": None}).encode()
+    with (
+        server(down, status=503) as (address, _),
+        pytest.raises(UserError, match=r"^sessions: server: it does not answer: login failed$"),
+    ):
+        TOOLS["sessions"].call(Sources("http://127.0.0.1:1", f"http://{address}"), {"server": "ONE"})
 
 
 TOO_LONG = ("diagnose", {"server": "x" * 201}, "diagnose: server: expected at most 200 characters")
