@@ -125,8 +125,7 @@ def _server(known: Config, name: str) -> tuple[Target, bool]:
 def _check(server: Target, auth: Auth) -> TargetReport | None:
     """What `check` finds, printed; or None, with the SQL for the login, if the server refuses it. Raises UserError."""
     try:
-        login = Login(Endpoint.of(server), auth, Connection.open)
-        off_main_thread(lambda: login.open(time.monotonic() + _SECONDS)).close()
+        off_main_thread(lambda: _open(server, auth)).close()
     except DatabaseError as error:
         if error.kind not in ("login_failed", "login_suspended"):
             raise UserError(f"target {server.name}: {error}") from error
@@ -144,6 +143,10 @@ def _check(server: Target, auth: Auth) -> TargetReport | None:
     print_view(check_view(report))
     print()
     return report
+
+
+def _open(target: Target, auth: Auth) -> Connection:
+    return Login(Endpoint.of(target), auth, Connection.open).open(time.monotonic() + _SECONDS)
 
 
 def _ask(question: str) -> str:
