@@ -291,13 +291,12 @@ def _snapshot(sources: Sources, arguments: inputs.Sessions) -> dict[str, Any]:
     parameters = {"target": arguments.server, "format": "json"}
     parameters |= {"text": "1"} if arguments.text else {}
     parameters |= {"spid": str(arguments.spid)} if arguments.spid else {}
-    answer = ask_exporter(sources.exporter, "/sessions", parameters, accepted=503)
-    if isinstance(answer, dict) and answer.get("error"):
-        raise UserError(f"server: it does not answer: {answer['error']}")
-    found = answer.get("snapshot") if isinstance(answer, dict) else None
-    if not isinstance(found, dict) or not {"sessions", "blocking", "statements", "waits"} <= found.keys():
-        raise UserError("--url: not an answer of ase-exporter to /sessions")
-    return found
+    match ask_exporter(sources.exporter, "/sessions", parameters, accepted=503):
+        case {"snapshot": None, "error": str(reason)}:
+            raise UserError(f"server: it does not answer: {reason}")
+        case {"snapshot": {"sessions": _, "blocking": _, "statements": _, "waits": _} as found}:
+            return dict(found)
+    raise UserError("--url: not an answer of ase-exporter to /sessions")
 
 
 def _foreign(answer: Mapping[str, Any], usual: type[Foreign], **kinds: type[Foreign]) -> Answer:
