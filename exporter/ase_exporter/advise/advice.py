@@ -142,12 +142,8 @@ def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding]) -> list[Ca
     whole: dict[str, Finding] = {}
     for finding in evidence.diagnosis.findings:
         known = catalogue().findings[finding.name]
-<<<<<<< HEAD
         part = None if known.times else known.part
         first = whole.setdefault(part, finding) if part else finding
-=======
-        first = whole.setdefault(known.part, finding) if known.part and not known.times else finding
->>>>>>> 87dee2bd (exporter: helpers that had one caller are where they are needed)
         if finding.name in _ABOUT_SPINLOCKS:
             found.append(Cause(finding, spinlocks=hot))
         elif first is finding:

@@ -81,13 +81,8 @@ class IncidentKeeper:
 
     async def _keep(self, target: str, finding: Finding, account: Mapping[str, float]) -> None:
         async def written(finding: Finding, snapshot: Snapshot, **later: object) -> str:
-            bad = sorted(self._bad.get(target, ()))
-            content = {
-                "account": account,
-                "next": {finding.word: list(finding.next_steps)},
-                "bad": bad,
-                **later,
-            }
+            content = {"account": account, "next": {finding.word: list(finding.next_steps)}, **later}
+            content["bad"] = sorted(self._bad[target])
             return await asyncio.to_thread(self.kept().keep, target, finding.word, snapshot, content)
 
         try:
@@ -100,7 +95,12 @@ class IncidentKeeper:
             )
             await self._sleep(LATER)
             then = await self._read(target)
-            finding = self._given_way(target, finding)
+            # What says more of the same by now.
+            says_more = {
+                *catalogue().findings[finding.name].unless,
+                *catalogue().findings[finding.name].after,
+            }
+            finding = next((each for each in self._last[target].findings if each.name in says_more), finding)
             self._begun[target, finding.word] = self._clock.monotonic()
             await written(finding, replace(first, statements=then.statements), later=then.active)
         except KeyError:
@@ -109,12 +109,6 @@ class IncidentKeeper:
             # A full disk or a bug costs the incident, never the exporter; a server in trouble is asked again.
             self._begun.pop((target, finding.word), None)
             log.warning("target %s: the incident is not kept, or not whole: %s", target, error)
-
-    def _given_way(self, target: str, finding: Finding) -> Finding:
-        """The finding, or what says more of the same by now."""
-        definition = catalogue().findings[finding.name]
-        says_more = {*definition.unless, *definition.after}
-        return next((each for each in self._last[target].findings if each.name in says_more), finding)
 
     async def _read(self, target: str) -> Snapshot:
         answer = await self._sessions(target, SESSIONS, STATEMENTS)

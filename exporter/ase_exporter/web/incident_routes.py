@@ -1,12 +1,11 @@
 """/incidents: what was kept, as a page and as JSON."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from ase_exporter.errors import UserError
-from ase_exporter.sessions.incidents import Incident
 from ase_exporter.views.figures import zone
 from ase_exporter.views.page import render
 from ase_exporter.web.session_routes import sessions_page
@@ -32,7 +31,10 @@ class IncidentHandlers:
         if not name:
             found = list(kept.all())
             if as_json:
-                return JSONResponse([_summary(each) for each in found])
+                shown = ("target", "time", "finding", "active")
+                return JSONResponse(
+                    [{"id": each.id} | {name: each.content.get(name, {}) for name in shown} for each in found]
+                )
             return HTMLResponse(
                 render(
                     "incidents.html", title="Incidents", found=found, zone=zone(*(each.at for each in found))
@@ -47,15 +49,3 @@ class IncidentHandlers:
             )
         except UserError as error:
             return PlainTextResponse(f"{error}\n", 404)
-
-
-def _summary(found: Incident) -> dict[str, Any]:
-    """What lists show of an incident."""
-    content = found.content
-    return {
-        "id": found.id,
-        "target": found.target,
-        "time": content["time"],
-        "finding": found.finding,
-        "active": content.get("active", {}),
-    }

@@ -36,7 +36,7 @@ def samples(shape: Any, times: Sequence[float], seed: str = "") -> list[Value]:
         period, offset = map(seconds, shape["last"])
         return [(time - offset) // period * period + offset for time in times]
     kind = next(kind for kind in ("linear", "steps", "rate") if kind in shape)
-    points = {seconds(time): _value(value) for time, value in shape[kind].items()}
+    points = {seconds(time): None if value is None else seconds(value) for time, value in shape[kind].items()}
     every = seconds(shape["every"]) if "every" in shape else None
     read = _line if kind == "linear" else _step
     values = [read(points, time % every if every else time) for time in times]
@@ -63,10 +63,6 @@ def _drift(sizes: Mapping[float, float], times: Sequence[float], seed: str) -> l
         found.append(sum(parts.values()))
         before = time
     return found
-
-
-def _value(value: Any) -> Value:
-    return None if value is None else seconds(value)
 
 
 def _step(points: Mapping[float, Value], time: float) -> Value:

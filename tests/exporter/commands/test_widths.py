@@ -72,10 +72,6 @@ def print_changes() -> None:
     print_view(changes_view([Change("id", *words, who="dba_of_the_trading_floor", tags=("maintenance",))]))
 
 
-def print_top() -> None:
-    PlainConsole().print(*plain.report(frame(), ASCII), sep="\n")
-
-
 COMMANDS: Mapping[str, Callable[[], None]] = {
     "advise": print_advice,
     "changes": print_changes,
@@ -84,7 +80,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "hugepages": lambda: print_view(hugepages_view(NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)))),
     "sysmon parse": lambda: print_view(sysmon_view(parsed(1))),
     "sysmon diff": lambda: print_view(difference_view(parsed(1), parsed(2), 25)),
-    "top --once": print_top,
+    "top --once": lambda: PlainConsole().print(*plain.report(frame(), ASCII), sep="\n"),
 }
 
 

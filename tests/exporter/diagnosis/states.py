@@ -213,7 +213,8 @@ def _full_logs(state: State, chance: random.Random) -> None:
         full = chance.random() < 0.05
         state.set("ase_database_log_full", float(full), database=name)
         state.set("ase_database_suspended_processes", 30.0 if full else 0.0, database=name)
-    state.set("ase_database_state", 1.0, database="orders", state=_choose(chance, "online", "suspect"))
+    condition = "suspect" if chance.random() < 0.04 else "online"
+    state.set("ase_database_state", 1.0, database="orders", state=condition)
     if chance.random() < 0.3:
         state.set("ase_database_oldest_transaction_seconds", chance.choice([3.0, 9000.0]), database="orders")
 
@@ -235,10 +236,6 @@ def _rest(state: State, chance: random.Random) -> None:
         state.set(row["metric"], float(value), **labels)
     if chance.random() < 0.1:
         state.set("ase_error_log_messages_total", chance.choice([0.001, 0.5]), error="1105", severity="17")
-
-
-def _choose(chance: random.Random, usual: str, other: str) -> str:
-    return other if chance.random() < 0.04 else usual
 
 
 def families_at(state: State, seconds: float, *, last: bool = True) -> dict[str, list[Family]]:

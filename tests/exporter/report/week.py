@@ -225,8 +225,5 @@ def _fill(recording: Recording) -> None:
 
 
 def _also(deeds: dict[int, Deed], second: int, deed: Deed) -> None:
-    deeds[second] = _both(deeds[second], deed) if second in deeds else deed
-
-
-def _both(first: Deed, second: Deed) -> Deed:
-    return lambda server: (first(server), second(server))
+    first = deeds.get(second)
+    deeds[second] = (lambda server: (first(server), deed(server))) if first else deed

@@ -105,14 +105,15 @@ class Server:
 def diagnosis(*bad: str, unknown: tuple[str, ...] = ()) -> Diagnosis:
     """One with these findings, the worst first."""
     known = catalogue().findings
-    findings = [
-        Finding(name, known[name].word, "", 0.9, 1.0, "bad", "high", None, None, (), (name,)) for name in bad
-    ]
     doubts = tuple(Unknown(name, known[name].word, "too few samples", True) for name in unknown)
-    return replace(diagnose(healthy()), findings=tuple(findings), unknown=doubts)
+    findings = tuple(
+        Finding(name, known[name].word, "", 0.9, 1.0, "bad", "high", None, None, (), (*known[name].next,))
+        for name in bad
+    )
+    return replace(diagnose(healthy()), findings=findings, unknown=doubts)
 
 
-BLOCKED, LOG = diagnosis("blocked"), diagnosis("log_waits")
+BLOCKED = diagnosis("blocked")
 
 
 async def kept(server: Server, directory: Path, *targets: str) -> None:
@@ -132,7 +133,7 @@ def test_an_incident_is_kept_once_and_linked_from_an_annotation(tmp_path: Path) 
         # Another server has its own.
         keeper.note("TWO", BLOCKED)
         # One at a time of a server, whatever begins.
-        keeper.note("ONE", LOG)
+        keeper.note("ONE", diagnosis("log_waits"))
         await keeper.finished()
         # The same again only later.
         keeper.note("ONE", BLOCKED)
@@ -172,18 +173,19 @@ def test_what_goes_on_over_a_restart_is_not_kept_again(tmp_path: Path) -> None:
     assert [each.finding for each in Incidents(tmp_path, 9).all()] == ["SPINS", "SPINS"]
 
 
-@pytest.mark.parametrize(
-    ("first", "later", "word"),
-    [
-        ("contended", ("spinning",), "SPINS"),
-        ("saturated", ("starved", "blocked", "saturated"), "STARVED"),
-        ("blocked", ("blocked", "spinning"), "BLOCKED"),
-        ("spinning", (), "SPINS"),
-    ],
-)
-def test_an_incident_is_called_what_the_diagnosis_says_a_minute_later(
-    tmp_path: Path, first: str, later: tuple[str, ...], word: str
-) -> None:
+# Findings at first, then those of a minute later.
+BECAME = [
+    "SPINS: contended spinning",
+    "STARVED: saturated starved blocked",
+    "BLOCKED: blocked blocked spinning",
+]
+
+
+@pytest.mark.parametrize("became", [*BECAME, "SPINS: spinning"])
+def test_an_incident_is_called_what_the_diagnosis_says_a_minute_later(tmp_path: Path, became: str) -> None:
+    word, _, names = became.partition(": ")
+    first, *later = names.split()
+
     async def minute() -> None:
         keeper = Server().keeper(tmp_path)
         keeper.note("ONE", diagnosis(first))

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -78,11 +78,6 @@ def truth(server: SimulatedServer, run: Running) -> list[Process]:
     return [each for each in found if each.wait_event != IDLE_EVENT or each.spid in blocking]
 
 
-def by_spid(sessions: Sequence[Session]) -> dict[int, Session]:
-    """Sessions of users, without those of the server's other clients."""
-    return {each.spid: each for each in sessions if each.spid >= FIRST_USER_SPID}
-
-
 def test_sessions_waits_blockers_and_objects_are_those_of_the_simulator(tmp_path: Path) -> None:
     with server_under_load(tmp_path) as (server, run, scraper):
         for number in range(LOADS):
@@ -92,7 +87,8 @@ def test_sessions_waits_blockers_and_objects_are_those_of_the_simulator(tmp_path
             result = scrape(scraper, 60.0, "sessions", groups=(SESSIONS,))
             found, expected = result.sessions, truth(server, run)
             assert found and not found.missing and not found.cut
-            shown = by_spid(found.sessions)
+            # Those of users, without those of the server's other clients.
+            shown = {each.spid: each for each in found.sessions if each.spid >= FIRST_USER_SPID}
             # The one whose transaction keeps the log is shown even if it is idle.
             assert {each.spid for each in expected} <= shown.keys()
             assert all(shown[spid].open_seconds for spid in shown.keys() - {each.spid for each in expected})

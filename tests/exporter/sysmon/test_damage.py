@@ -111,10 +111,6 @@ def _quote(lines: list[str], at: int, rng: random.Random) -> None:
     lines[at] = f"> {lines[at]}"
 
 
-def _move(lines: list[str], at: int, rng: random.Random) -> None:
-    lines.insert(rng.randrange(len(lines)), lines.pop(at))
-
-
 def _lose_a_section(text: str, rng: random.Random) -> str:
     parts = text.split(_SECTION)
     del parts[rng.randrange(2, len(parts))]
@@ -142,7 +138,9 @@ DAMAGES: dict[str, Damage] = {
     "lines are lost": of_lines(_delete),
     "lines are there twice": of_lines(_double),
     "a line is quoted": of_lines(_quote),
-    "a line is elsewhere": of_lines(_move),
+    "a line is elsewhere": of_lines(
+        lambda lines, at, rng: lines.insert(rng.randrange(len(lines)), lines.pop(at))
+    ),
     "a digit is a letter": at_digit(lambda text, at, rng: text[:at] + rng.choice("OlISB") + text[at + 1 :]),
     "a line ends before a digit": at_digit(
         lambda text, at, rng: text[:at] + "\n" + text[at:].partition("\n")[2]

@@ -11,11 +11,10 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 from tests.exporter.clocks import timezone
-from tests.exporter.diagnosis.states import generated
-from tests.exporter.sessions.test_incidents import Server
+from tests.exporter.sessions.test_incidents import Server, diagnosis
 from tests.exporter.web.test_session_routes import EVIL, RUNNING, SNAPSHOT
 
-from ase_exporter.diagnosis.diagnose import diagnose, unreachable
+from ase_exporter.diagnosis.diagnose import unreachable
 from ase_exporter.diagnosis.measures import NO_READINGS
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.web.incident_routes import IncidentHandlers
@@ -61,14 +60,10 @@ def test_a_page_shows_one_without_text_of_statements(client: TestClient, tmp_pat
 
 def test_something_bad_that_begins_is_kept_with_what_to_do(client: TestClient, exporter: Any) -> None:
     """What lasts is kept once, and what is not bad never."""
-    seeds = map(generated, range(200))
-    spins = next(
-        found for found in map(diagnose, seeds) if found.state == "spinning" and found.level == "bad"
-    )
-    well = next(found for found in map(diagnose, map(generated, range(200))) if found.level == "good")
     keeper = exporter.keeper
     assert keeper and client.portal
-    for found in (well, spins, spins, well):
+    spins = diagnosis("spinning")
+    for found in (diagnosis(), spins, spins, diagnosis()):
         client.portal.call(keeper.note, "ONE", found)
     client.portal.call(keeper.note, "TWO", unreachable(NO_READINGS, "refused"))
     client.portal.call(keeper.finished)

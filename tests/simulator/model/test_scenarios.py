@@ -128,13 +128,11 @@ FAULTS: dict[str, Callable[[SimulatedServer], bool]] = {
     "mute": lambda server: server.faults.mute,
     "broken off": lambda server: bool(server.faults.broken and server.faults.broken.how == "reset"),
     "login locked": lambda server: "ase_exporter" in server.locked_logins,
-    "LOAD DATABASE": lambda server: _loading(server) == {"archive"},
+    "LOAD DATABASE": lambda server: (
+        {row["name"] for row in rows_of(server, "sysdatabases") if row["status"] & 32} == {"archive"}
+    ),
     "shutdown": lambda server: not server.running and server.faults.refuse,
 }
-
-
-def _loading(server: SimulatedServer) -> set[str]:
-    return {row["name"] for row in rows_of(server, "sysdatabases") if row["status"] & 32}
 
 
 def test_failures_switch_each_fault_on_and_off_again() -> None:
