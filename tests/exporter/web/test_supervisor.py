@@ -168,7 +168,7 @@ TIMING.login_stuck_after = 5.0
 real = pyodbc.connect
 def connect(string, **options):
     if "UID={crashing}" in string:
-        os.kill(os.getpid(), signal.SIGSEGV)
+        signal.raise_signal(signal.SIGSEGV)
     if "UID={stuck}" in string:
         threading.Event().wait()
     return real(string, **options)
@@ -220,6 +220,7 @@ def test_after_a_crash_a_configuration_that_is_bad_meanwhile_costs_no_scrape(
     with exporter(tmp_path, good) as running:
         (tmp_path / "exporter.yml").write_text("targets: [")
         running.processes()[1].kill()
+        running.wait_for("ended by signal 9", START)
         assert "\nase_up 1.0\n" in running.get("/probe?target=ONE&collect[]=state")
         assert "\nase_exporter_config_last_reload_successful 0.0\n" in running.get("/metrics")
         (tmp_path / "exporter.yml").write_text(good)
