@@ -223,7 +223,10 @@ class LoginLedger:
                 attempt.allowed = min(attempt.allowed, max(left, 1))
                 attempt.accepted |= self._accepted.get(account) == attempt.fingerprint and not tried
         if of_directory:
-            self._retry_directory(of_directory, attempt.fingerprint, now)
+            retry = of_directory, attempt.fingerprint
+            if now < self._directory_retries.get(retry, now):
+                raise NotAllowedError("was refused; another target tries it this hour")
+            self._directory_retries[retry] = now + HOURLY
         if is_alone:
             with self._changed:
                 self._wait(lambda: not any(each.is_alone for each in self._attempts), deadline)
@@ -234,12 +237,6 @@ class LoginLedger:
                 for account in attempt.accounts:
                     passwords = content.setdefault(account.key, Known()).passwords
                     passwords.setdefault(attempt.fingerprint, Tried()).trying = True
-
-    def _retry_directory(self, user: str, fingerprint: str, now: float) -> None:
-        retry = user, fingerprint
-        if now < self._directory_retries.get(retry, now):
-            raise NotAllowedError("was refused; another target tries it this hour")
-        self._directory_retries[retry] = now + HOURLY
 
     def _note_accepted(self, attempt: Attempt, outcome: Outcome) -> None:
         before = dict(self._accepted)

@@ -7,8 +7,7 @@ A scrape with the deadline D ends in this order. Each step is for the case that 
                        what comes after a slow one is read.
     D                  The watchdog cancels the statement; the server is asked to stop it and the connection stays.
                        (A login cannot be cancelled: its socket is shut down `login_lead` before its timeout.)
-    D + late_after     The web server answers with what was read so far, whatever the target's thread is doing. A caller
-                       with little time is answered sooner, before its own timeout.
+    D + late_after     The web server answers with what was read so far; a caller with little time gets it sooner.
     D + cancel_grace   The watchdog shuts the socket down. The driver returns, the connection is lost.
     + stuck_after      The process ends, and its supervisor starts another: the driver hangs for good.
 """

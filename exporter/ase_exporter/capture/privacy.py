@@ -118,12 +118,11 @@ class Pseudonyms:
         """@@version. Its version may look like an address."""
         product, _, rest = text.partition("/")
         number, slash, rest = rest.partition("/")
-        return (
-            "/".join((product, _WORD.sub(self._banner_word, number))) + slash + self.text(rest, _is_platform)
-        )
 
-    def _banner_word(self, match: re.Match[str]) -> str:
-        return match[0] if _is_known(match[0]) or _is_platform(match[0]) else self.word(match[0])
+        def replaced(match: re.Match[str]) -> str:
+            return match[0] if _is_known(match[0]) or _is_platform(match[0]) else self.word(match[0])
+
+        return f"{product}/{_WORD.sub(replaced, number)}{slash}{self.text(rest, _is_platform)}"
 
     def recognize_names(self) -> None:
         """Prepare for texts: names of which ASE uses words, or with numbers, are replaced as a whole.

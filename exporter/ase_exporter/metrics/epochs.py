@@ -103,7 +103,9 @@ class Epochs(msgspec.Struct, forbid_unknown_fields=True):
                 # A reading that does not tell is no clear: what was known before holds until another date is read.
                 reading = reading._replace(cleared=known.reading.cleared)
             if known is None:
-                mark = Mark() if last is None else _mark_of_joined(last, reading, now)
+                # Its rows count from zero only if it has just started.
+                joined = Mark(restarts=1) if last and _is_later(last, reading, now) else Mark(rebases=1)
+                mark = joined if last else Mark()
             else:
                 mark, notice = _next_mark(known, reading, now)
                 if notice:
@@ -152,11 +154,6 @@ def change(old: Mark, new: Mark) -> Change:
     if new.restarts != old.restarts:
         return "restart"
     return "clear" if new.clears != old.clears else ""
-
-
-def _mark_of_joined(last: KnownEpoch, reading: EpochReading, now: float) -> Mark:
-    """The mark of a new instance: its rows count from zero only if it has just started. last: of any other."""
-    return Mark(restarts=1) if _is_later(last, reading, now) else Mark(rebases=1)
 
 
 def _next_mark(known: KnownEpoch, reading: EpochReading, now: float) -> tuple[Mark, Notice | None]:

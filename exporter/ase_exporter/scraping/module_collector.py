@@ -37,8 +37,6 @@ PLAN_LIFETIME = 3600.0
 
 # Read in every scrape, whatever the budget: restarts are detected by `state`, the budget is measured by `own_session`.
 VITAL = ("state", "own_session")
-# What says since when the server counts.
-EPOCHS = "state"
 
 PING = "select 1"
 
@@ -142,9 +140,9 @@ class ModuleCollector:
         self._now = self._monotonic()
         due = [collector for collector in self._wanted(result) if not self._reuse(collector, result)]
         for collector in due:
-            # It explains what falls in the others: after them it would be too late. But what failed comes last.
+            # `state` explains what falls in the others: after them it would be too late. But what failed comes last.
             failed = self._failures.times(collector.name) or self._monotonic() >= result.deadline
-            if collector.name == EPOCHS and not failed and not self._is_quick(collector):
+            if collector.name == "state" and not failed and not self._is_quick(collector):
                 self._read_alone(collector, result, connection)
         batch_error = self._read_batches(due, result, connection)
         # Collectors that failed last time come last, so that they do not starve the others again.

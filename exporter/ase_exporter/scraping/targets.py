@@ -37,9 +37,6 @@ MAX_IN_FLIGHT = 16
 MIN_SHARE = 0.25
 
 
-Judge = Callable[[ScrapeResult], None]
-
-
 class BusyError(Exception):
     """Too many different scrapes of one target at once."""
 
@@ -88,7 +85,7 @@ class Targets:
         logins: LoginLedger,
         totals: TotalsFiles | None = None,
         on_end: Callable[[str, ScrapeResult], None] = lambda *_: None,
-        judge: Callable[[Target], Judge] = lambda _: lambda _: None,
+        judge: Callable[[Target], Callable[[ScrapeResult], None]] = lambda _: lambda _: None,
     ) -> None:
         self._ledger = logins
         self._totals = totals
@@ -215,13 +212,13 @@ class Targets:
         running = RunningScrape(result, asyncio.get_running_loop().create_future())
         target.thread.submit(running)
         target.in_flight[request] = running
-        running.body.add_done_callback(lambda _: self._forget(target, request, running))
-        return running
 
-    @staticmethod
-    def _forget(target: _Target, request: ScrapeRequest, running: RunningScrape) -> None:
-        if target.in_flight.get(request) is running:
-            del target.in_flight[request]
+        def forget(_: object) -> None:
+            if target.in_flight.get(request) is running:
+                del target.in_flight[request]
+
+        running.body.add_done_callback(forget)
+        return running
 
     def _note(self, target: Target, result: ScrapeResult) -> None:
         """Keep what an ended scrape has found beyond its exposition."""

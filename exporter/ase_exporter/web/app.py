@@ -48,8 +48,6 @@ from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, pr
 
 log = logging.getLogger(__name__)
 
-# Read with sessions: the budget counts the CPU time of our session, if that is known, and not the time of a statement.
-OWN_COST = frozenset({"own_session"})
 TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
 
 
@@ -137,7 +135,7 @@ class ExporterApp:
     def keep_configuration(self, error: UserError) -> None:
         """Say that the old configuration stays."""
         log.error("configuration not loaded, keeping the old one: %s", error)
-        self.metrics.load_failed()
+        self.metrics.reload_ok = False
 
     async def _reload(self) -> None:
         loaded = await asyncio.to_thread(self._load)
@@ -169,10 +167,6 @@ class ExporterApp:
                 self.host.close()
             self.host = HostCollectors(config.host, self._process_totals) if config.host else None
 
-    def known(self, target: str) -> list[Family]:
-        """Metrics of a target that its scrapes do not have: its changes."""
-        return list(target_families(self.journal, target))
-
     @property
     def grafana(self) -> str:
         """The address of Grafana, '' if none is configured."""
@@ -196,7 +190,8 @@ class ExporterApp:
 
     async def sessions(self, target: str, *groups: str) -> Answer:
         """Who runs what on a target, read now. groups: as `sessions.sources` has them. Raises KeyError, BusyError."""
-        request = ScrapeRequest(OWN_COST, session_groups=frozenset(groups))
+        # The budget counts the CPU time of our session, if that is known, and not the time of a statement.
+        request = ScrapeRequest(frozenset({"own_session"}), session_groups=frozenset(groups))
         return await self.targets.scrape(target, request, time.monotonic() + self.config.scrape.timeout)
 
     async def host_families(self) -> list[Family]:
@@ -213,7 +208,8 @@ class ExporterApp:
         wanted = ScrapeRequest(frozenset(names) if names else None, accepts_gzip(request))
         late_after = min(TIMING.late_after, margin / 2)
         deadline = asked + timeout - margin
-        answer = await self.targets.scrape(target, wanted, deadline, self.known(target), late_after)
+        changes = list(target_families(self.journal, target))
+        answer = await self.targets.scrape(target, wanted, deadline, changes, late_after)
         return Exposition(request, answer.body)
 
 

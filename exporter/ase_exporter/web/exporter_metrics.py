@@ -18,7 +18,7 @@ class ExporterMetrics:
         self._gauges: dict[str, Callable[[], float]] = {}
         self._requests: Counter[tuple[str, str]] = Counter()
         self.loaded()
-        self.gauge("config_last_reload_successful", lambda: self._reload_ok)
+        self.gauge("config_last_reload_successful", lambda: self.reload_ok)
         self.gauge("config_last_reload_success_timestamp_seconds", lambda: self._loaded_at)
 
     def gauge(self, name: str, value: Callable[[], float]) -> None:
@@ -30,10 +30,7 @@ class ExporterMetrics:
         self._requests[path, str(status)] += 1
 
     def loaded(self) -> None:
-        self._reload_ok, self._loaded_at = True, time.time()
-
-    def load_failed(self) -> None:
-        self._reload_ok = False
+        self.reload_ok, self._loaded_at = True, time.time()
 
     def families(self) -> Iterator[Family]:
         """All of them, with those of the process (CPU, memory, descriptors)."""

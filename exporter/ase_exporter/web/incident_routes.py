@@ -13,8 +13,6 @@ from ase_exporter.web.session_routes import sessions_page
 if TYPE_CHECKING:
     from ase_exporter.web.app import ExporterApp
 
-NONE_KEPT = "no incidents are kept: sessions.incidents is 0 in the configuration\n"
-
 
 class IncidentHandlers:
     """Request handlers."""
@@ -25,7 +23,8 @@ class IncidentHandlers:
     async def show(self, request: Request) -> Response:
         """Answers GET /incidents: the list, or the one of `id`."""
         if self._exporter.keeper is None:
-            return PlainTextResponse(NONE_KEPT, 404)
+            problem = "no incidents are kept: sessions.incidents is 0 in the configuration"
+            return PlainTextResponse(f"{problem}\n", 404)
         kept, name = self._exporter.keeper.kept(), request.query_params.get("id", "")
         as_json = request.query_params.get("format") == "json"
         if not name:
