@@ -32,30 +32,30 @@ def load(file: Path | None) -> Loaded:
     return Loaded.of(config.load(file) if file else config.from_environment())
 
 
-class KeptConfiguration:
-    """The text that was loaded last, as after a crash the file may be a bad one.
+def load_and_keep(file: Path | None, descriptor: int) -> Loaded:
+    """Load a file, or else the environment, and keep its text for `load_again`. Raises UserError."""
+    loaded = load(file)
+    if file:
+        keep(file, descriptor)
+    return loaded
 
-    descriptor: of memory that outlives the process.
-    """
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+def load_again(descriptor: int) -> Loaded | None:
+    """Load what was kept last; None if nothing was, or if it cannot be loaded any more."""
+    with contextlib.suppress(UserError):
+        if file := kept(descriptor):
+            return load(file)
+    return None
 
-    def load(self, file: Path | None) -> Loaded:
-        """Load a file, or else the environment, and keep its text. Raises UserError."""
-        loaded = load(file)
-        if file:
-            with contextlib.suppress(OSError):
-                text = read_bytes(file)
-                os.truncate(self._descriptor, 0)
-                os.pwrite(self._descriptor, text, 0)
-        return loaded
 
-    def load_again(self) -> Loaded | None:
-        """Load what was loaded last; None if nothing was, or if it cannot be loaded any more."""
-        if not os.fstat(self._descriptor).st_size:
-            return None
-        try:
-            return load(Path(f"/proc/self/fd/{self._descriptor}"))
-        except UserError:
-            return None
+def keep(file: Path, descriptor: int) -> None:
+    """Keep a file that was loaded in memory that outlives the process: after a crash, the file may be a bad one."""
+    with contextlib.suppress(OSError):
+        content = read_bytes(file)
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, content, 0)
+
+
+def kept(descriptor: int) -> Path | None:
+    """Where what was kept can be read; None if nothing was."""
+    return Path(f"/proc/self/fd/{descriptor}") if os.fstat(descriptor).st_size else None

@@ -22,7 +22,7 @@ from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.auth import Access
-from ase_exporter.web.loading import KeptConfiguration
+from ase_exporter.web.loading import load_again, load_and_keep
 from ase_exporter.web.request_timeout import OneLength, RequestTimeoutProtocol, max_connections
 from ase_exporter.web.supervisor import Legacy
 from ase_exporter.web.web_config import WebConfig
@@ -74,16 +74,15 @@ def run(
 
     hosts: names of this exporter that callers may ask for. is_temporary: of the state directory.
     """
-    kept = KeptConfiguration(legacy.configuration)
-    load_now = partial(kept.load, config_file)
+    load_now = partial(load_and_keep, config_file, legacy.configuration)
     problem = None
     try:
         loaded = load_now()
     except UserError as error:
-        if not (old := kept.load_again()):
+        if not (old := load_again(legacy.configuration)):
             raise
         loaded, problem = old, error
-    web_config = WebConfig(web_config_file)
+    web_config = WebConfig(web_config_file, legacy.web)
     SYSTEM_WATCHDOG.give_up = _give_up
     call_record.begin_process()
     for target in call_record.suspects:

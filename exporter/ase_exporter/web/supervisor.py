@@ -39,7 +39,8 @@ class Legacy:
     """What a child gets of those before it.
 
     restarts: how often one has died. parent: descriptor of a pipe that ends with the supervisor. logins: memory of the
-    login ledger. configuration: descriptor of memory for that. The call record is in memory that they share, too.
+    login ledger. configuration, web: descriptors of memory for that, and for the web configuration with the files that
+    it names. The call record is in memory that they share, too.
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class Legacy:
         self.parent, self._writing = os.pipe()
         self.logins = mmap.mmap(-1, LOGINS_SIZE)
         self.configuration = os.memfd_create("configuration")
+        self.web = [os.memfd_create("web configuration") for _ in range(4)]
 
     def inherit(self) -> None:
         """Called in the child: the end of the pipe that shows that the supervisor lives is the supervisor's alone."""

@@ -3,13 +3,14 @@
 import logging
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from ase_exporter.config.web import CIPHER_SUITES, TlsServer, WebSettings
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_bytes
+from ase_exporter.web.loading import keep, kept
 
 log = logging.getLogger(__name__)
 
@@ -21,20 +22,33 @@ _VERIFY_MODES = {
 }
 # Modification time, size and inode; None if there is no file.
 _FileState = tuple[int, int, int] | None
+_Loaded = tuple[WebSettings, ssl.SSLContext | None]
 
 
 class WebConfig:
     """Settings and TLS context. ok: whether the last load succeeded; if not, the previous settings stay."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        """Load the file, if there is one. Raises UserError."""
+    def __init__(self, path: Path | None = None, memory: Sequence[int] = ()) -> None:
+        """Load the file, if there is one, or what was loaded last if it is bad now. Raises UserError.
+
+        memory: descriptors, each of which keeps the file, or one of those that it names, for the next process.
+        """
         self._path = path
+        self._memory = memory
         self._settings = WebSettings()
         self._context: ssl.SSLContext | None = None
         self._files: dict[Path, _FileState] = {}
         self.ok = True
         if path is not None:
-            self._settings, self._context = self._load(path)
+            try:
+                self._use(path, *self._load(path))
+            except UserError as error:
+                bad, old = self._files, [*map(kept, memory)]
+                if not old or not old[0]:
+                    raise
+                self._settings, self._context = self._load(old[0], old[1:])
+                self._files = bad
+                self._note_problem(error)
 
     def settings(self) -> WebSettings:
         """The current settings; loads the file first if it has changed. Called for every request."""
@@ -45,12 +59,22 @@ class WebConfig:
                     raise UserError(
                         f"{self._path}: tls_server_config: TLS is switched on and off by a restart only"
                     )
-                self._settings, self._context, self.ok = settings, context, True
+                self._use(self._path, settings, context)
                 log.info("web configuration loaded")
             except UserError as error:
-                self.ok = False
-                log.error("web configuration not loaded, keeping the old one: %s", error)
+                self._note_problem(error)
         return self._settings
+
+    def _use(self, path: Path, settings: WebSettings, context: ssl.SSLContext | None) -> None:
+        self._settings, self._context, self.ok = settings, context, True
+        tls = settings.tls_server_config
+        files = tls.files(path.parent).values() if tls else ()
+        for file, descriptor in zip((path, *files), self._memory, strict=False):
+            keep(file, descriptor)
+
+    def _note_problem(self, error: UserError) -> None:
+        self.ok = False
+        log.error("web configuration not loaded, keeping the old one: %s", error)
 
     def tls(self) -> ssl.SSLContext | None:
         """A context that serves each new connection with the current settings; None without TLS."""
@@ -63,7 +87,8 @@ class WebConfig:
             raise RuntimeError("this server has no TLS")
         return self._context
 
-    def _load(self, path: Path) -> tuple[WebSettings, ssl.SSLContext | None]:
+    def _load(self, path: Path, instead: Sequence[Path | None] = ()) -> _Loaded:
+        """instead: of the files that it names."""
         self._files = {path: _state(path)}
         # pydantic and YAML take 10 MiB: only for those who have such a file.
         from ase_exporter.config import yaml_files
@@ -72,8 +97,10 @@ class WebConfig:
         tls = settings.tls_server_config
         if tls is None:
             return settings, None
-        self._files |= {file: _state(file) for file in tls.files(path.parent).values()}
-        return settings, server_context(tls, path)
+        files = tls.files(path.parent)
+        files |= {key: file for key, file in zip(files, instead, strict=False) if file}
+        self._files |= {file: _state(file) for file in files.values()}
+        return settings, server_context(tls, path, files)
 
 
 def _state(path: Path) -> _FileState:
@@ -84,9 +111,8 @@ def _state(path: Path) -> _FileState:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def server_context(settings: TlsServer, file: Path) -> ssl.SSLContext:
+def server_context(settings: TlsServer, file: Path, paths: Mapping[str, Path]) -> ssl.SSLContext:
     """The context for these settings of that file. Raises UserError, which names the file and the key."""
-    paths = settings.files(file.parent)
     for key, path in paths.items():
         try:
             read_bytes(path)

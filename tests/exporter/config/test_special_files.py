@@ -62,7 +62,7 @@ def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
     for action in (
         lambda: yaml_files.load(special, Config),
         lambda: Auth(user="probe", password_file=special).read_password(),
-        lambda: server_context(certificate, special.parent / "web.yml"),
+        lambda: server_context(certificate, special.parent / "web.yml", certificate.files(special.parent)),
     ):
         said = in_time(action)
         assert "not a regular file" in said or "Is a directory" in said
