@@ -218,6 +218,8 @@ def test_after_a_crash_a_configuration_that_is_bad_meanwhile_costs_no_scrape(
 ) -> None:
     good = configuration({"ONE": server.address})
     with exporter(tmp_path, good) as running:
+        # A first process that ends before it serves has no successor.
+        running.get("/-/healthy")
         (tmp_path / "exporter.yml").write_text("targets: [")
         running.processes()[1].kill()
         running.wait_for("ended by signal 9", START)
