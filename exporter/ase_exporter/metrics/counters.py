@@ -60,6 +60,8 @@ Key = tuple[str | int | float | None, ...]
 Labels = tuple[str, ...] | str
 Raw = int | float
 Column = list[Raw]
+# Raw values by column, None where they are not known.
+Table = Sequence[Sequence[Raw | None]]
 
 EVENT_KINDS = ("clear", "dip", "not_young", "other_server", "reset", "restart", "start_moved", "wrap")
 # A wrap is plausible if it implies at most this many times the row's last pace, plus some slack.
@@ -246,7 +248,7 @@ class TableCounters(
     def growth(
         self,
         keys: Sequence[Key],
-        columns: Sequence[Sequence[Raw | None]],
+        columns: Table,
         now: float,
         generations: Sequence[Key] | None = None,
         *,
@@ -281,7 +283,7 @@ class TableCounters(
             return deltas
         before = self._after_epochs(keys, before, whole, columns)
         if self.forgotten:
-            before = self._without_forgotten(keys, before, whole)
+            before = self._without_forgotten(keys, before, whole, columns)
         if self.holes:
             before = self._without_holes(keys, before, columns)
         deltas = [minus(column, old) for column, old in zip(whole, before, strict=True)]
@@ -365,11 +367,7 @@ class TableCounters(
             self.series_read[owner] = self.read_at
 
     def _goes_on(
-        self,
-        keys: Sequence[Key],
-        columns: Sequence[Sequence[Raw | None]],
-        before: list[Column],
-        generations: Sequence[Key] | None,
+        self, keys: Sequence[Key], columns: Table, before: list[Column], generations: Sequence[Key] | None
     ) -> bool:
         """Whether every row that was known is there and has grown, of every instance that was counting."""
         present = set(keys)
@@ -481,15 +479,11 @@ class TableCounters(
                     self._store.events["reset"] += 1
         return before
 
-    def _note_holes(
-        self, keys: Sequence[Key], columns: Sequence[Sequence[Raw | None]], rows: Iterable[int]
-    ) -> None:
+    def _note_holes(self, keys: Sequence[Key], columns: Table, rows: Iterable[int]) -> None:
         for at, column in enumerate(columns):
             self.holes |= {(keys[index], at) for index in rows if column[index] is None}
 
-    def _without_holes(
-        self, keys: Sequence[Key], before: list[Column], columns: Sequence[Sequence[Raw | None]]
-    ) -> list[Column]:
+    def _without_holes(self, keys: Sequence[Key], before: list[Column], columns: Table) -> list[Column]:
         """The values from which growth is counted: a cell that was unknown at the base starts at what it has now."""
         before = [column.copy() for column in before]
         for at, (old, new) in enumerate(zip(before, columns, strict=True)):
@@ -500,11 +494,7 @@ class TableCounters(
         return before
 
     def _after_epochs(
-        self,
-        keys: Sequence[Key],
-        before: list[Column],
-        whole: list[Column],
-        columns: Sequence[Sequence[Raw | None]],
+        self, keys: Sequence[Key], before: list[Column], whole: list[Column], columns: Table
     ) -> list[Column]:
         """The values from which growth is counted, after restarts, re-bases and clears since the last reading."""
         self._cleared.clear()
@@ -534,8 +524,10 @@ class TableCounters(
             for old, new, width in zip(before, whole, self.widths, strict=True):
                 for index in rows:
                     if happened == "rebase":
-                        # A sum that has dipped goes on waiting.
-                        old[index] = old[index] if keys[index] in self._dips else new[index]
+                        if keys[index] in self._dips:
+                            # It goes on waiting.
+                            new[index] = max(old[index], new[index])
+                        old[index] = new[index]
                     elif _unsigned(new[index], width) < _unsigned(old[index], width):
                         old[index] = 0
         self._forget_instances(changes, set(keys))
@@ -588,7 +580,7 @@ class TableCounters(
             self.forgotten.add(_checksum(key))
 
     def _without_forgotten(
-        self, keys: Sequence[Key], before: list[Column], whole: list[Column]
+        self, keys: Sequence[Key], before: list[Column], whole: list[Column], columns: Table
     ) -> list[Column]:
         """The values from which growth is counted: a row that was forgotten starts at what it has now."""
         if keys is self.keys:
@@ -598,6 +590,7 @@ class TableCounters(
         full = len(self.forgotten) >= MAX_FORGOTTEN_ROWS
         for index in unknown:
             if full or _checksum(keys[index]) in self.forgotten:
+                self._note_holes(keys, columns, [index])
                 for old, new in zip(before, whole, strict=True):
                     old[index] = new[index]
         return before
