@@ -21,10 +21,13 @@ from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.views.figures import shown
 
 # Means over all scrapes of a span: what did not hold in one counts nothing there.
-_RANKS = (
+_MEANS = (
     "sum by (finding, word) (sum_over_time(ase_diagnosis_rank{SELECTOR}[WIDTH]))"
     " / scalar(sum(count_over_time(ase_diagnosis_first_info{SELECTOR}[WIDTH])))"
 )
+# What stops work comes first, as in each diagnosis, unless a scrape or two alone had no answer.
+_STOPS = _MEANS.replace("rank{", 'rank{finding=~"STOPS",')
+_RANKS = f"(1 + ({_STOPS} > 0.05) or {_MEANS})"
 _HELD = "avg by (finding) (avg_over_time(ase_diagnosis_finding{SELECTOR}[WIDTH]))"
 _SHARES = "avg by (finding) (avg_over_time(ase_diagnosis_share{SELECTOR}[WIDTH]))"
 _SUBJECTS = (
@@ -39,9 +42,9 @@ _COLLECTORS = "last_over_time(ase_exporter_collector_available{SELECTOR}[WIDTH])
 class PastFinding:
     """Something that was wrong in a span of time.
 
-    rank: its mean over all scrapes. held: the share of the scrapes that judged it in which it was found, 0-1. share:
-    of all session time that it explained then, None if it explains no part of it. subject: what it was about most
-    often where it came first, None if it never did or was about nothing.
+    rank: its mean over all scrapes, 1 more if it stopped work for a while. held: the share of the scrapes that judged
+    it in which it was found, 0-1. share: of all session time that it explained then, None if it explains no part of
+    it. subject: what it was about most often where it came first, None if it never did or was about nothing.
     """
 
     name: str
@@ -108,7 +111,7 @@ class PastDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class FoundInSpan:
-    """What came first in a span of time that starts then. rank: the mean; below 0 a state without a finding."""
+    """What came first in a span of time that starts then. rank: of that; below 0 a state without a finding."""
 
     start: float
     word: str
@@ -190,5 +193,6 @@ def found_by_span(
 
 
 def _filled(query: str, selector: str, seconds: float) -> str:
-    # The selector last: it may hold either word.
-    return query.replace("WIDTH", range_text(seconds)).replace("SELECTOR", selector)
+    stops = "|".join(name for name, each in catalogue().findings.items() if each.stops >= 1)
+    # The selector last: it may hold any of these words.
+    return query.replace("WIDTH", range_text(seconds)).replace("STOPS", stops).replace("SELECTOR", selector)

@@ -37,14 +37,18 @@ def scrapes() -> Iterator[str]:
             yield f"{series} {value} {START + 60 * minute}"
         if spins:
             yield f'ase_diagnosis_share{{{ONE},finding="spinning"}} 0.4 {START + 60 * minute}'
+        # Another one is down for a fourth of the first hour and for a minute of the second, and spins otherwise.
+        finding, word, rank = (
+            ("down", "DOWN", 2) if minute < 15 or minute == 90 else ("spinning", "SPINS", 0.99)
+        )
+        for metric, value in ("rank", rank), ("first_info", 1.0):
+            named = f'instance="DOWN",finding="{finding}",word="{word}"'
+            yield f"ase_diagnosis_{metric}{{{named}}} {value} {START + 60 * minute}"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    with (
-        prometheus_with(scrapes(), tmp_path_factory.mktemp("findings")) as url,
-        Prometheus(url) as one,
-    ):
+    with prometheus_with(scrapes(), tmp_path_factory.mktemp("findings")) as url, Prometheus(url) as one:
         yield one
 
 
@@ -80,6 +84,13 @@ def test_a_span_has_means_and_what_it_was_about_most_often(server: Prometheus) -
         finding.sentence
         == "SPINS: spinlock b: 40.0% of session time, found in 66.7% of the scrapes that judged it"
     )
+
+
+def test_what_stopped_work_for_a_while_comes_first(server: Prometheus) -> None:
+    found = read_diagnosis(server, 'instance="DOWN"', Span("hour", START, START + 3600))
+    assert [each.word for each in found.findings] == ["DOWN", "SPINS"] and found.rank > 1
+    spans = found_by_span(server, 'instance="DOWN"', START, START + 7200, 3600)
+    assert [(each.word, each.rank > 1) for each in spans] == [("DOWN", True), ("SPINS", False)]
 
 
 def test_what_no_scrape_has_judged_is_not_known_and_why(server: Prometheus) -> None:
