@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.diagnosis.account import CPU_PARTS, Account, account_of
+from ase_exporter.diagnosis.account import CPU_PARTS, RUN_QUEUE, Account, account_of
 from ase_exporter.diagnosis.catalogue import (
     OF_ACCOUNT,
     PART_GROWN,
@@ -409,6 +409,9 @@ class _Judge:
     def puzzles(self, explained: Collection[str | None] = ()) -> list[str]:
         """Large parts of the account that contradict an all-clear, without those that findings explain."""
         least = "diagnosis.some_share" if explained else "diagnosis.large_share"
+        if "spinning" in explained and (self.account.caused(RUN_QUEUE) or 0.0) < threshold(least):
+            # Tasks wait for engines because those spin.
+            explained = {*explained, RUN_QUEUE}
         large = self._large_parts(least)
         return [text for part, text, contradicts in large if contradicts and part not in explained]
 

@@ -31,7 +31,7 @@ from ase_exporter.views.figures import shown
         ("ase_error_log_messages_total", {"error": "3414", "severity": "10"}, 0.1, "ERRORS: message 3414: "),
         ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, 0.1, "FULL: "),
         ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, 0.01, "ERRORS: "),
-        ("ase_error_log_messages_total", {"error": "4002", "severity": "14"}, 0.5, "LOGINS: 30 "),
+        ("ase_error_log_messages_total", {"error": "4002", "severity": "14"}, 0.5, "LOGINS: logins a minute that "),
         ("ase_error_log_messages_total", {"error": "4002", "severity": "14"}, 0.1, "IDLE: "),
         ("ase_cluster_link_state", {"local": "a", "remote": "b", "state": "Down"}, 1.0, "INTERCONNECT: link a b: "),
         ("ase_cluster_link_state", {"local": "a", "remote": "b", "state": "Up"}, 1.0, "IDLE: "),
@@ -265,6 +265,16 @@ def test_what_is_large_beside_a_finding_and_is_not_explained_by_it_is_named() ->
     assert "also" not in diagnose(state).sentence
 
 
+@pytest.mark.parametrize(("spins", "told"), [(0.55, False), (0.2, True)])
+def test_the_run_queue_of_engines_that_spin_is_explained_by_that(spins: float, told: bool) -> None:
+    state = healthy(0.6)
+    state.set("ase_run_queue_length", 100.0)
+    labels = {"spinlock": "cache", "class": "data_cache"}
+    state.set("ase_spinlock_spins_total", 4 * spins / threshold("spinlock.seconds_per_spin"), **labels)
+    found = diagnose(state)
+    assert found.state == "spinning" and ("also run queue 9" in found.sentence) == told
+
+
 @pytest.mark.parametrize(
     ("ago", "told"), [(240.0, "also caches that may be cold (started 4 min ago)"), (7200.0, "")]
 )
@@ -422,6 +432,9 @@ def test_every_name_in_the_catalogue_exists() -> None:
         )
         by_waits = any(OF_ACCOUNT & limits.keys() for limits in finding.when)
         assert "ase_wait_seconds_total" in metrics or not by_waits, name
+        # No measure that may be 1 has a plural behind it.
+        minutes = {each for each in re.findall(r"\{(\w+)\} \w+s\b", finding.says) if each in known.measures}
+        assert all(known.measures[each].unit != "per_minute" for each in minutes), name
         finding.says.format(**dict.fromkeys([*known.measures, *OF_ACCOUNT, "explained", REACHED], ""))
         for limits in finding.when:
             for bounds in limits.values():
