@@ -26,11 +26,7 @@ INSIDE = pytest.StashKey[unit_tier.Inside]()
 
 # No deadlines: a busy machine must not fail a test. Benchmarks measure speed.
 settings.register_profile(
-    "test",
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=True,
+    "test", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.register_profile("slow", parent=settings.get_profile("test"), max_examples=10_000, derandomize=False)
 

@@ -83,10 +83,7 @@ class Phase:
 
     def __add__(self, other: "Phase") -> "Phase":
         return Phase(
-            self.name,
-            [*self.scrapes, *other.scrapes],
-            self.cpu + other.cpu,
-            max(self.load, other.load),
+            self.name, [*self.scrapes, *other.scrapes], self.cpu + other.cpu, max(self.load, other.load)
         )
 
 
@@ -105,12 +102,7 @@ class Fleet:
         first, cpu = len(self.scraper.scrapes), cpu_seconds(front)
         await asyncio.sleep(seconds)
         scrapes = [each for each in self.scraper.scrapes[first:] if each.target not in self.faulty]
-        return Phase(
-            name,
-            scrapes,
-            cpu_seconds(front) - cpu,
-            os.getloadavg()[0],
-        )
+        return Phase(name, scrapes, cpu_seconds(front) - cpu, os.getloadavg()[0])
 
     def be(self, ill: bool) -> None:
         """The faulty ones, from now on."""

@@ -123,11 +123,7 @@ def test_the_policy_lets_out_to_what_is_configured() -> None:
 
 
 def test_the_pod_fulfils_the_restricted_pod_security_standard() -> None:
-    values = {
-        **VALUES["hardened-values"],
-        "webConfigSecret": "",
-        "reloader": {"enabled": True},
-    }
+    values = {**VALUES["hardened-values"], "webConfigSecret": "", "reloader": {"enabled": True}}
     spec = of_kind(rendered(values), "Deployment")["spec"]["template"]["spec"]
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}

@@ -96,10 +96,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported(name: str
 
 @pytest.mark.parametrize(
     ("lock", "direct"),
-    [
-        ("requirements.txt", required("exporter")),
-        ("requirements-simulator.txt", required("simulator")),
-    ],
+    [("requirements.txt", required("exporter")), ("requirements-simulator.txt", required("simulator"))],
 )
 def test_what_is_pinned_is_what_is_needed(lock: str, direct: set[str]) -> None:
     assert direct <= pinned(lock) <= needed(direct)

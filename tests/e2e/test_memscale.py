@@ -10,14 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from tests.e2e.evaluation import (
-    EvaluatedSample,
-    Query,
-    evaluate,
-    firing_queries,
-    timeline_of,
-    with_sources,
-)
+from tests.e2e.evaluation import EvaluatedSample, Query, evaluate, firing_queries, timeline_of, with_sources
 from tests.e2e.expected_timeline import FiredAlert
 from tests.e2e.simulated_time import Recording, record
 from tests.exporter.compare.conftest import prometheus_with

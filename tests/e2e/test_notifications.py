@@ -173,9 +173,7 @@ def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(shi
     down = shipped.alert("AseDown", "critical", "prod1")
     shipped.fire(maintenance)
     shipped.fire(
-        down,
-        shipped.alert("AseBlocking", "warning", "prod1"),
-        shipped.alert("AseDown", "critical", "prod2"),
+        down, shipped.alert("AseBlocking", "warning", "prod1"), shipped.alert("AseDown", "critical", "prod2")
     )
     shipped.wait("AseDown")
     shipped.resolve(down)

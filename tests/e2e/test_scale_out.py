@@ -30,12 +30,7 @@ SCRAPED = (
     '{job="ase",__name__!~"up|scrape_duration_.*|scrape_samples_post_.*|scrape_series_.*|ase:.*|ALERTS.*"}'
 )
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.slow,
-    pytest.mark.timeout(1800),
-    needs.VICTORIA_METRICS,
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800), needs.VICTORIA_METRICS]
 
 
 @dataclass(frozen=True)

@@ -148,12 +148,7 @@ def exporter(
         )
     running = RunningExporter(
         subprocess.Popen(
-            line,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=working_directory,
-            env=variables,
-            preexec_fn=before,
+            line, stderr=subprocess.PIPE, text=True, cwd=working_directory, env=variables, preexec_fn=before
         )
     )
     try:

@@ -142,10 +142,7 @@ def scraper_of(
 
 
 def scrape(
-    scraper: TargetScraper,
-    seconds: float = 60.0,
-    *collectors: str,
-    groups: Iterable[str] = (),
+    scraper: TargetScraper, seconds: float = 60.0, *collectors: str, groups: Iterable[str] = ()
 ) -> ScrapeResult:
     """One scrape, of these collectors or of all. groups: what to read of sessions."""
     deadline = time.monotonic() + seconds

@@ -8,11 +8,7 @@ import pytest
 
 @pytest.mark.parametrize(
     ("command", "output"),
-    [
-        ("--help", ">/dev/full"),
-        ("--version", ">&-"),
-        ("catalogue metrics", ">/dev/full"),
-    ],
+    [("--help", ">/dev/full"), ("--version", ">&-"), ("catalogue metrics", ">/dev/full")],
 )
 def test_output_that_cannot_be_written_is_one_line(command: str, output: str) -> None:
     ended = subprocess.run(

@@ -216,10 +216,7 @@ def test_damaged_logins_cost_no_more_than_their_account(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rounds", "count", "seed"),
-    [
-        (1, 100, 11),
-        pytest.param(20, 5_000, 7, marks=[pytest.mark.slow, pytest.mark.timeout(4 * 3600)]),
-    ],
+    [(1, 100, 11), pytest.param(20, 5_000, 7, marks=[pytest.mark.slow, pytest.mark.timeout(4 * 3600)])],
 )
 def test_corrupted_answers_cost_no_more_than_their_scrapes(
     tmp_path: Path, rounds: int, count: int, seed: int

@@ -60,8 +60,7 @@ def by_a_command(_: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "leak",
-    [by_lines, whole, into_a_file, on_a_command_line, in_an_answer, in_a_header, by_a_command],
+    "leak", [by_lines, whole, into_a_file, on_a_command_line, in_an_answer, in_a_header, by_a_command]
 )
 def test_a_revealed_secret_is_found(leak: Callable[[Path], None], tmp_path: Path) -> None:
     with provoked() as leaks:

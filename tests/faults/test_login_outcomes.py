@@ -68,18 +68,11 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scraper(
-    port: int,
-    clock: ShiftedClock | None = None,
-    *,
-    host: str = "127.0.0.1",
-    connect_timeout: float = 60.0,
+    port: int, clock: ShiftedClock | None = None, *, host: str = "127.0.0.1", connect_timeout: float = 60.0
 ) -> TargetScraper:
     limits = Scrape(connect_timeout=connect_timeout, budget=None)
     return scraper_of(
-        (host, port),
-        Auth(user="monitor", password="planted-wrong"),
-        clock=clock,
-        limits=limits,
+        (host, port), Auth(user="monitor", password="planted-wrong"), clock=clock, limits=limits
     )
 
 

@@ -35,10 +35,7 @@ ILL, WELL, LONG = 2.0, 1.15, 0.025
 SPINS, CALM, BUSY = 0.15, 0.05, 0.95
 # Shares of space that are full, and that a risk begins at; of the transactions, what is left at a quiet hour.
 FULL, FILLS, FEWER = 0.999, 0.80, 0.06
-EMPTY = {
-    "orders": FillSettings(data=(0.5, 0.5), log=(0.5, 0.5)),
-    "tempdb": FillSettings(data=(0.5, 0.5)),
-}
+EMPTY = {"orders": FillSettings(data=(0.5, 0.5), log=(0.5, 0.5)), "tempdb": FillSettings(data=(0.5, 0.5))}
 # Seconds of simulated time: until a state has settled and everything was read of it, and between its two samples.
 SETTLED, WINDOW = 60.0, 20.0
 # Samples of the time before, from which the usual is known.

@@ -90,10 +90,7 @@ class LoginLedger:
     """
 
     def __init__(
-        self,
-        directories: Iterable[Path] = (),
-        clock: Clock = SYSTEM_CLOCK,
-        memory: mmap.mmap | None = None,
+        self, directories: Iterable[Path] = (), clock: Clock = SYSTEM_CLOCK, memory: mmap.mmap | None = None
     ) -> None:
         # Whether a password may be tried once more than it is usually, as its owner wants.
         self.once_more = False

@@ -24,10 +24,7 @@ def host_families(journal: Journal) -> list[Family]:
 
 def own_families(journal: Journal) -> list[Family]:
     """Health of the history and of the queue to Grafana, for /metrics."""
-    values = {
-        "change_store_up": journal.store_ok,
-        "change_store_errors_total": journal.store_errors,
-    }
+    values = {"change_store_up": journal.store_ok, "change_store_errors_total": journal.store_errors}
     if poster := journal.poster:
         values |= {
             "annotations_queued": poster.queued,

@@ -209,12 +209,7 @@ def _not_loaded() -> None:
 def _every_command(
     show_version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            help="Print the version and exit.",
-            callback=_print_version,
-            is_eager=True,
-        ),
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     pass

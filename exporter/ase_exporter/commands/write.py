@@ -14,10 +14,7 @@ _STEP = re.compile(r'("value": )([^,\n]+)(,\s+"color": "[^"]+",\s+"parameter": "
 
 
 def rules(
-    directory: Path,
-    interval: float = 15.0,
-    thresholds: Path | None = None,
-    settings: list[str] | None = None,
+    directory: Path, interval: float = 15.0, thresholds: Path | None = None, settings: list[str] | None = None
 ) -> None:
     _write(directory, rule_texts(interval, settings, thresholds))
 

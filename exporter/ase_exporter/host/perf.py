@@ -191,10 +191,7 @@ class PerfCollector:
         events: dict[tuple[str, ...], dict[str, float]] = {}
         for name, tally in self.tallies.items():
             counted = {"total": tally.total, "running": tally.running, "pmus": tally.pmus}
-            events[name,] = {
-                "counting": tally.counting,
-                **(counted if tally.counting or tally.total else {}),
-            }
+            events[name,] = {"counting": tally.counting, **(counted if tally.counting or tally.total else {})}
         yield from of_group("perf_event", events)
         problems = [(name, tally.problem) for name, tally in self.tallies.items() if tally.problem]
         yield family(

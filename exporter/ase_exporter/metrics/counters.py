@@ -94,10 +94,7 @@ class CounterStore:
     """
 
     def __init__(
-        self,
-        *,
-        starts_at_raw: bool = False,
-        on_rebase: Callable[[str], None] = lambda _: None,
+        self, *, starts_at_raw: bool = False, on_rebase: Callable[[str], None] = lambda _: None
     ) -> None:
         self.starts_at_raw = starts_at_raw
         self.on_rebase = on_rebase

@@ -50,13 +50,7 @@ def encode(store: CounterStore, clock: Clock = SYSTEM_CLOCK, *, final: bool = Fa
     final: the store does not count any more, so that these totals are the last that anybody has seen.
     """
     content = _Store(
-        _boot_id(),
-        clock.monotonic(),
-        clock.time(),
-        final,
-        store.epochs,
-        store.events,
-        store.tables,
+        _boot_id(), clock.monotonic(), clock.time(), final, store.epochs, store.events, store.tables
     )
     for table in store.tables.values():
         table.note_owners()

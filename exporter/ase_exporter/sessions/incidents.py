@@ -81,13 +81,7 @@ class Incidents:
         self._folder = directory / FOLDER
         self._most = most
 
-    def keep(
-        self,
-        target: str,
-        finding: str,
-        snapshot: Snapshot,
-        content: Mapping[str, Any],
-    ) -> str:
+    def keep(self, target: str, finding: str, snapshot: Snapshot, content: Mapping[str, Any]) -> str:
         """Write one, and forget the oldest of the targets that have most, beyond the limit; returns its id.
 
         Raises OSError.

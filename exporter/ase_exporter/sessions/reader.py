@@ -63,11 +63,7 @@ class SessionReader:
         return more or self._clock.monotonic() - self._taken >= interval
 
     def take(
-        self,
-        query: Query,
-        facts: ServerFacts,
-        groups: Collection[str],
-        limit: float = math.inf,
+        self, query: Query, facts: ServerFacts, groups: Collection[str], limit: float = math.inf
     ) -> Snapshot:
         """Read the sources of these groups, until a limit (monotonic). Raises DatabaseError without a connection."""
         self._taken = began = self._clock.monotonic()

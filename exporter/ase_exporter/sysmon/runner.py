@@ -67,10 +67,7 @@ def statement(seconds: int) -> str:
 
 
 def take_sample(
-    target: Target,
-    auth: Auth,
-    seconds: int,
-    open_connection: Opener[Printing] = Connection.open,
+    target: Target, auth: Auth, seconds: int, open_connection: Opener[Printing] = Connection.open
 ) -> Report:
     """Run sp_sysmon once and read its report. Not for the main thread. Raises SampleError, UserError."""
     lines = print_sample(target, login_for(target, auth, open_connection), seconds)

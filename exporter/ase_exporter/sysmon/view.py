@@ -64,12 +64,7 @@ def report_json(report: Report) -> dict[str, Any]:
             for row in read.rows
         ]
     del found["ended"]
-    return {
-        "header": header,
-        "complete": report.complete,
-        "figures": sum(1 for _ in report.cells()),
-        **found,
-    }
+    return {"header": header, "complete": report.complete, "figures": sum(1 for _ in report.cells()), **found}
 
 
 def difference_view(before: Report, after: Report, top: int) -> View:

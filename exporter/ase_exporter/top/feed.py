@@ -206,9 +206,7 @@ def gather(config: Config, target: Target, seconds: float) -> Evidence:
     Two samples need no budget, and no changes are looked for. Raises UserError if the server does not answer.
     """
     quiet = replace(
-        config,
-        scrape=replace(config.scrape, budget=None),
-        changes=replace(config.changes, enabled=False),
+        config, scrape=replace(config.scrape, budget=None), changes=replace(config.changes, enabled=False)
     )
     sampler = TargetSampler(
         quiet,

@@ -84,10 +84,7 @@ class Access:
             source = (scope.get("client") or ("",))[0]
             try:
                 matches = await self._passwords.match(
-                    users,
-                    *_credentials(headers),
-                    source,
-                    lambda: bool(getattr(cycle, "disconnected", False)),
+                    users, *_credentials(headers), source, lambda: bool(getattr(cycle, "disconnected", False))
                 )
             except TooManyChecksError:
                 app = PlainTextResponse("too many passwords to check\n", 503, {"Retry-After": "5"})

@@ -75,10 +75,7 @@ def test_address_locks_get_two_hundred_and_seven_spinlocks_for_eleven() -> None:
     assert step.restart and step.ceiling == "at most 7 engines, which spin"
 
 
-@given(
-    spins=st.lists(st.floats(0, 1e12), min_size=1, max_size=5),
-    busy=st.floats(0, 64) | st.none(),
-)
+@given(spins=st.lists(st.floats(0, 1e12), min_size=1, max_size=5), busy=st.floats(0, 64) | st.none())
 def test_no_more_engines_spin_than_are_busy(spins: list[float], busy: float | None) -> None:
     locks = [SpinlockRates(f"lock{n}", "", each, each, each / 2) for n, each in enumerate(spins)]
     advice = advise(evidence(*locks, busy=busy))

@@ -11,11 +11,7 @@ from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.advise.remedies import AdviceStep, remedies
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import (
-    NO_BASELINE,
-    Baseline,
-    diagnose,
-)
+from ase_exporter.diagnosis.diagnose import NO_BASELINE, Baseline, diagnose
 
 OPTIONS = {
     "number of user connections": 300,

@@ -223,10 +223,7 @@ def test_a_refused_password_is_not_sent_to_another_address(
     server: Running, backend: ScriptedBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint = several_addresses(monkeypatch, server.port, "127.0.0.1", "127.0.0.1")
-    error = failure(
-        lambda: Connection.open(endpoint, USER, "wrong", deadline=time.monotonic() + 30),
-        30,
-    )
+    error = failure(lambda: Connection.open(endpoint, USER, "wrong", deadline=time.monotonic() + 30), 30)
     assert error.kind == "login_failed"
     assert len(backend.logins) == 1
 

@@ -278,13 +278,7 @@ REPORTS: list[tuple[Outcome, ...]] = [
 RECOGNISED = 4
 # The process: an exporter, its replica, or a command. Which password: the right one, the one before, or another.
 PROCESSES, PASSWORDS = st.integers(0, 2), st.sampled_from((0, 1, 1, 2))
-ASK = (
-    PROCESSES,
-    st.integers(0, len(SERVERS) - 1),
-    st.integers(0, OF_ALL),
-    st.sampled_from(USERS),
-    PASSWORDS,
-)
+ASK = (PROCESSES, st.integers(0, len(SERVERS) - 1), st.integers(0, OF_ALL), st.sampled_from(USERS), PASSWORDS)
 FORMS = st.integers(0, len(REPORTS) - 1)
 STEPS = st.one_of(
     st.tuples(st.just("log_in"), *ASK, FORMS),

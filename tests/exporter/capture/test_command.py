@@ -21,11 +21,7 @@ def test_capture_writes_a_file_and_a_summary_without_names(run: Run, tmp_path: P
     out = tmp_path / "mine.capture.gz"
     with replay(read_capture(EXAMPLE)) as (_, port):
         ended = run(
-            "capture",
-            f"--output={out}",
-            "--scrapes=2",
-            "--interval=1",
-            **environment(port, PASSWORD),
+            "capture", f"--output={out}", "--scrapes=2", "--interval=1", **environment(port, PASSWORD)
         )
     assert ended.returncode == 0, ended.stderr
     assert "scrape 2 of 2" in ended.stderr

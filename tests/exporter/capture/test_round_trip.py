@@ -5,12 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.captures.make import CAPTURES, FULL, Source
-from tests.exporter.capture.recorded import (
-    capture,
-    record,
-    replay,
-    scrape,
-)
+from tests.exporter.capture.recorded import capture, record, replay, scrape
 from tests.faults.scraping import samples
 
 from ase_exporter.capture.file import Capture, lines, parse

@@ -65,10 +65,7 @@ def server(
 
 def test_the_password_of_the_url_is_used_and_not_kept_in_it() -> None:
     answer = json.dumps({"status": "success", "data": {"result": []}, "warnings": ["partial"]}).encode()
-    with (
-        server(answer) as (address, seen),
-        Prometheus(f"http://dba:secret%40word@{address}") as prometheus,
-    ):
+    with server(answer) as (address, seen), Prometheus(f"http://dba:secret%40word@{address}") as prometheus:
         assert prometheus.query("up") == []
         assert prometheus.warnings == ["partial"]
     assert seen == ["Basic " + base64.b64encode(b"dba:secret@word").decode()]

@@ -13,11 +13,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
 READ_ONLY = Path(__file__).with_name("read_only.py")
-HELLO = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "1"},
-}
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
 def command(*options: str) -> list[str]:

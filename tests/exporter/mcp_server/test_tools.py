@@ -180,10 +180,7 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
 def test_changes_are_those_of_the_exporter_with_their_ids() -> None:
     now = time.time()
     made = Change("0123456789abcdef", "ONE", "option", "number of locks", "5000", "9000", now - 60, now - 120)
-    with (
-        server(vector()) as (prometheus, _),
-        server(json.dumps([made.json()]).encode()) as (exporter, _),
-    ):
+    with server(vector()) as (prometheus, _), server(json.dumps([made.json()]).encode()) as (exporter, _):
         sources = Sources(f"http://{prometheus}", f"http://{exporter}")
         found = TOOLS["changes"].call(sources, {"server": "ONE"})
     (change,) = found["changes"]

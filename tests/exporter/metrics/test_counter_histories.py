@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ase_exporter.metrics.counters import (
-    CounterStore,
-    TableCounters,
-    Width,
-)
+from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
 from ase_exporter.metrics.epochs import EpochReading
 
 # How a server shows its counters: column type, modulus, and the value from which it shows them as negative.

@@ -202,11 +202,7 @@ def test_a_diagnosis_holds_for_a_while_but_not_beyond_a_failure(spins: State) ->
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [
-        ScrapeRequest(frozenset({"waits"})),
-        ScrapeRequest(session_groups=frozenset({"sessions"})),
-    ],
+    "asked", [ScrapeRequest(frozenset({"waits"})), ScrapeRequest(session_groups=frozenset({"sessions"}))]
 )
 def test_a_scrape_of_something_else_is_not_judged_and_changes_nothing(
     asked: ScrapeRequest, spins: State

@@ -184,11 +184,7 @@ def test_hostile_names_stay_text(morning: Past, seen: Opened) -> None:
 def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Past) -> None:
     found = morning.report(BARE)
     text = text_of(page_of(found))
-    for said in (
-        "NOT KNOWN: nothing was found.",
-        "No change is recorded in the period.",
-        "no alert fired",
-    ):
+    for said in ("NOT KNOWN: nothing was found.", "No change is recorded in the period.", "no alert fired"):
         assert said in text, said
     assert re.search(r"not judged: [^(]*\bspins\b", text)
     assert "nan" not in text.lower()
@@ -206,10 +202,7 @@ def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Pas
         ([], "-S: expected one of the servers in Prometheus"),
         (["--target", SERVER, "--selector", "job=~"], "parse error"),
         (["--target", SERVER, *FEBRUARY], "Prometheus has no data of"),
-        (
-            ["--target", SERVER, "--output", "/nowhere/page.html"],
-            "--output /nowhere/page.html: No such file",
-        ),
+        (["--target", SERVER, "--output", "/nowhere/page.html"], "--output /nowhere/page.html: No such file"),
     ],
 )
 def test_an_error_is_one_line(

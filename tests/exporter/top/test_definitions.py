@@ -45,12 +45,7 @@ def test_everything_that_the_diagnosis_needs_is_read() -> None:
 
 
 # The rows of the tables that are no figures, by what they are.
-ROWS: dict[str, type] = {
-    "blocking": Link,
-    "sessions": Link,
-    "statements": StatementCost,
-    "changes": Change,
-}
+ROWS: dict[str, type] = {"blocking": Link, "sessions": Link, "statements": StatementCost, "changes": Change}
 
 
 def has(kind: type, path: str) -> bool:

@@ -55,12 +55,7 @@ def test_a_probe_is_compressed_if_the_caller_accepts_it(client: TestClient) -> N
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [
-        ("target=127.0.0.1:22", 404),
-        ("", 400),
-        ("target=ONE&target=TWO", 400),
-        ("target=ONE", 200),
-    ],
+    [("target=127.0.0.1:22", 404), ("", 400), ("target=ONE&target=TWO", 400), ("target=ONE", 200)],
 )
 def test_only_configured_targets_are_probed(client: TestClient, query: str, status: int) -> None:
     assert client.get(f"/probe?{query}").status_code == status

@@ -44,7 +44,4 @@ def test_group_intervals_are_kept_in_real_time_only(speed: float, interval: str 
 def test_nested_routes_shrink_too() -> None:
     text = "route: {group_wait: 30s, routes: [{group_interval: 1m, repeat_interval: 4h}]}"
     route = load_yaml(scaling.scaled_alertmanager(text, PACE, "x.tmpl"))["route"]
-    assert route == {
-        "group_wait": "500ms",
-        "routes": [{"group_interval": "1000ms", "repeat_interval": "4h"}],
-    }
+    assert route == {"group_wait": "500ms", "routes": [{"group_interval": "1000ms", "repeat_interval": "4h"}]}

@@ -116,10 +116,7 @@ def test_a_batch_ends_at_an_error_and_what_is_then_asked_again_is_of_the_same_sc
         for scrape in (1, 2)
         for n, sql in enumerate((A, B, D), start=1)
     ]
-    failing = [
-        *recorded,
-        *(Recorded(scrape, C, [Message(12052, 16, 1, "no")]) for scrape in (1, 2)),
-    ]
+    failing = [*recorded, *(Recorded(scrape, C, [Message(12052, 16, 1, "no")]) for scrape in (1, 2))]
     # One that was not recorded, and one that failed when it was.
     for connection, wrong in ((session(*recorded), "select z from master..monZ"), (session(*failing), C)):
         batch = run(connection, f"{A}\n{B}\n{wrong}\n{D}")
