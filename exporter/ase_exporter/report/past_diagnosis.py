@@ -26,8 +26,8 @@ _MEANS = (
     " / scalar(sum(count_over_time(ase_diagnosis_first_info{SELECTOR}[WIDTH])))"
 )
 # What stops work comes first, as in each diagnosis, unless a scrape or two alone had no answer.
-_STOPS = _MEANS.replace("rank{", 'rank{finding=~"STOPS",')
-_RANKS = f"(1 + ({_STOPS} > 0.05) or {_MEANS})"
+_STOPS = 'avg by (finding, word) (avg_over_time(ase_diagnosis_rank{finding=~"STOPS", SELECTOR}[WIDTH]))'
+_RANKS = f"({_STOPS} and {_MEANS} > 0.05 or {_MEANS})"
 _HELD = "avg by (finding) (avg_over_time(ase_diagnosis_finding{SELECTOR}[WIDTH]))"
 _SHARES = "avg by (finding) (avg_over_time(ase_diagnosis_share{SELECTOR}[WIDTH]))"
 _SUBJECTS = (
@@ -42,9 +42,9 @@ _COLLECTORS = "last_over_time(ase_exporter_collector_available{SELECTOR}[WIDTH])
 class PastFinding:
     """Something that was wrong in a span of time.
 
-    rank: its mean over all scrapes, 1 more if it stopped work for a while. held: the share of the scrapes that judged
-    it in which it was found, 0-1. share: of all session time that it explained then, None if it explains no part of
-    it. subject: what it was about most often where it came first, None if it never did or was about nothing.
+    rank: its mean over all scrapes, or, if it stopped work for a while, over those then. held: the share of the scrapes
+    that judged it in which it was found, 0-1. share: of all session time that it explained then, None if it explains no
+    part of it. subject: what it was about most often where it came first, None if it never did or was about nothing.
     """
 
     name: str
