@@ -212,6 +212,7 @@ def _row(
             after.values,
             good=measure.good,
             min_difference=measure.min_difference,
+            min_share=measure.min_share,
             figures=figures,
         )
 

@@ -14,6 +14,8 @@ from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, catal
 from ase_exporter.diagnosis.promql import Read, grouped, rows_query
 from ase_exporter.views.figures import shown
 
+# What is less than that share of a figure that is no ratio itself matters to nobody.
+MIN_SHARE = 0.01
 # The measure of the server's load, by which samples at equal load are chosen.
 LOAD = "transactions"
 
@@ -30,6 +32,11 @@ class Measure(MeasureDefinition):
     rank: Selection | None = None
     plus: Sequence[Selection] = ()
     of_server: bool = False
+
+    @property
+    def min_share(self) -> float:
+        """The share of the figure from which on a difference is better or worse; ratios have `min_difference`."""
+        return 0.0 if self.unit == "ratio" else MIN_SHARE
 
     def promql(self, selector: str, read: Read) -> str:
         """The query for a server."""

@@ -11,7 +11,7 @@ Samples of a server are correlated in time, so ordinary tests report a differenc
    (Welch-Satterthwaite). Where the figures over the whole windows are known, their difference is the one reported,
    and the interval reaches from the smaller to the larger of both differences, so that it contains the reported one.
 4. Verdict: better or worse if the interval at CONFIDENCE excludes zero and the difference is at least the
-   measure's minimum, else no evidence.
+   measure's minimum, else no evidence; certain but small if it is less than a share of what was before.
 
 On pairs without a difference, verdicts other than "no evidence" occur in at most about
 1 - CONFIDENCE of all cases (tests check this for independent and for AR(1) noise).
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Samples = NDArray[np.float64]
-Verdict = Literal["better", "worse", "no evidence", "changed"]
+Verdict = Literal["better", "worse", "no evidence", "changed", "certain but small"]
 Good = Literal["higher", "lower", "neither"]
 
 CONFIDENCE = 0.95
@@ -72,12 +72,14 @@ def compare(
     *,
     good: Good,
     min_difference: float = 0.0,
+    min_share: float = 0.0,
     seed: int = 0,
     figures: tuple[float, float] | None = None,
 ) -> WindowDifference:
     """Compare two windows of one measure, given by samples in order of time, without NaN.
 
-    good: which direction is an improvement. min_difference: smaller differences are never called better or worse.
+    good: which direction is an improvement. min_difference, min_share: smaller differences, also as a share of what
+    was before, are never called better or worse.
     figures: the values over the whole windows, if they are known.
     Raises ValueError if a window has fewer than MIN_SAMPLES samples.
     """
@@ -103,7 +105,7 @@ def compare(
         low=low,
         high=high,
         relative=difference / abs(base) if base else math.nan,
-        verdict=_verdict(difference, low, high, good, min_difference),
+        verdict=_verdict(difference, low, high, good, min_difference, min_share * abs(base)),
     )
 
 
@@ -156,9 +158,13 @@ def _student(confidence: float, freedom: float) -> float:
     return math.sqrt(freedom) * math.tan(angle)
 
 
-def _verdict(difference: float, low: float, high: float, good: Good, min_difference: float) -> Verdict:
+def _verdict(
+    difference: float, low: float, high: float, good: Good, min_difference: float, large: float
+) -> Verdict:
     if low <= 0 <= high or abs(difference) < min_difference:
         return "no evidence"
+    if abs(difference) < large:
+        return "certain but small"
     if good == "neither":
         return "changed"
     return "better" if (difference > 0) == (good == "higher") else "worse"

@@ -39,6 +39,7 @@ _OTHERS = {
     "better": ("other is better", "others are better"),
     "worse": ("other is worse", "others are worse"),
     "changed": ("other changed", "others changed"),
+    "certain but small": ("other differs by under 1%", "others differ by under 1%"),
 }
 _STYLES: dict[str, Style] = {"better": "better", "worse": "worse", "changed": "changed"}
 # Measures of what users feel; throughput comes last, as it also falls when less is asked for.
@@ -96,7 +97,7 @@ def headline(comparison: Comparison) -> str:
     count = Counter(row.verdict for row in comparison.rows if row is not main)
     # Where less gets done, figures that fall are no gain.
     less = main.verdict == "worse" and _fell(comparison)
-    words = ("worse",) if less else ("better", "worse", "changed")
+    words = ("worse",) if less else _OTHERS
     others = [counted(count[verdict], *_OTHERS[verdict]) for verdict in words if count[verdict]]
     if less:
         others.insert(0, f"transactions per second fell by {shown(less, 'ratio')}")
@@ -149,7 +150,8 @@ def _outcome(row: ComparisonRow) -> str:
         return "no data in one of the windows"
     relative = "" if math.isnan(difference.relative) else f" by {shown(abs(difference.relative), 'ratio')}"
     figures = f"{row.measure.show(first)} -> {row.measure.show(last)}"
-    return f"{difference.verdict}{relative if difference.verdict != NO_EVIDENCE else ''} ({figures})"
+    comma = "," if difference.verdict == "certain but small" else ""
+    return f"{difference.verdict}{comma}{relative if difference.verdict != NO_EVIDENCE else ''} ({figures})"
 
 
 def _windows(comparison: Comparison) -> Iterator[str]:

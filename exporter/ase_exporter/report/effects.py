@@ -46,7 +46,7 @@ class Effect:
         """The verdict on throughput per CPU unit; without evidence there, that on the other measures together."""
         if self.comparison is None:
             return "not judged"
-        verdicts = {row.verdict for row in self.judged if row.key == EFFICIENCY}
+        verdicts = {row.verdict for row in self.judged if row.key == EFFICIENCY} - {"certain but small"}
         verdicts = verdicts or {row.verdict for row in self.judged if row.key != LOAD}
         if {"better", "worse"} <= verdicts:
             return "mixed"

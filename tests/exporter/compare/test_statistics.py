@@ -62,6 +62,8 @@ def test_a_difference_too_small_to_matter_is_no_verdict() -> None:
     before, after = np.full(40, 1.0), np.full(40, 1.001)
     assert compare(before, after, good="lower").verdict == "worse"
     assert compare(before, after, good="lower", min_difference=0.01).verdict == "no evidence"
+    assert compare(before, after, good="lower", min_share=0.01).verdict == "certain but small"
+    assert compare(before, 20 * after, good="lower", min_share=0.01).verdict == "worse"
 
 
 def test_constant_windows_that_agree_and_one_spike_are_no_evidence() -> None:

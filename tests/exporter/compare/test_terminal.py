@@ -26,6 +26,7 @@ def row(key: str, before: float, after: float, name: str = "") -> ComparisonRow:
         windows[1].values,
         good=measure.good,
         min_difference=measure.min_difference,
+        min_share=measure.min_share,
         figures=(before, after),
     )
     return ComparisonRow(key, measure, name, tuple(windows), (difference,), (difference,), (None,))
@@ -78,6 +79,15 @@ def test_a_comparison_without_a_change_or_without_judged_measures_says_so() -> N
     assert printed(result=same)[0] == "No measure changed beyond chance."
     unjudged = tuple(replace(row("transactions", 100, 10), against_first=(None,)) for _ in range(2))
     assert printed(result=replace(RESULT, rows=unjudged))[0].startswith("No measure could be judged")
+
+
+def test_what_is_certain_but_small_is_neither_better_nor_worse() -> None:
+    small = row("throughput_per_cpu_unit", 1000, 992)
+    said = printed(result=replace(RESULT, rows=(row("cpu_busy", 0.5, 0.6), small)))
+    assert said[0].startswith("CPU busy: changed by 20.0% (50.00% -> 60.00%); 1 other differs by under 1%.")
+    assert "Transactions certain but 1,000 992 -8" in " ".join(" ".join(said).split())
+    alone = headline(replace(RESULT, rows=(small,)))
+    assert alone == "Transactions per CPU unit: certain but small, by 0.8% (1,000 -> 992)."
 
 
 def test_figures_that_fall_because_less_gets_done_are_no_gain() -> None:
