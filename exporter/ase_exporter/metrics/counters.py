@@ -438,9 +438,10 @@ class TableCounters(
         return epochs.mark(instance) if self._by_instance or epochs.single else epochs.joint_mark()
 
     def _note_marks(self, keys: Sequence[Key]) -> None:
-        for instance in self._instances(keys):
-            self.marks[instance] = self._mark(instance)
-        self._version = self._store.epochs.version
+        instances = self._instances(keys)
+        self.marks |= {each: self._mark(each) for each in instances}
+        # What has happened to an instance without rows counts when it has some again.
+        self._version = self._store.epochs.version if instances >= self.marks.keys() else -1
 
     def _instances(self, keys: Sequence[Key]) -> set[Instance]:
         return {key[-1] for key in keys} if self._by_instance else {None}

@@ -68,6 +68,10 @@ def test_instances_of_a_cluster_restart_leave_and_join_alone() -> None:
     starts |= {3: -500, 4: 55}
     assert reading(60, on1=1040, on2=80, on3=9_000, on4=5) == {"on1": 40, "on2": 80, "on3": 0, "on4": 5}
     assert reading(75, on1=1050, on2=80, on3=9_001, on4=6) == {"on1": 50, "on2": 80, "on3": 1, "on4": 6}
+    # Starts move that no restart explains, one of an instance that has no rows at the time.
+    starts |= {1: -50, 2: -700}
+    assert reading(90, on1=2000) == {"on1": 50}
+    assert reading(105, on1=2001, on2=90_000) == {"on1": 51, "on2": 80}
 
 
 def test_a_table_that_is_first_read_after_a_restart_does_not_see_it_again() -> None:
