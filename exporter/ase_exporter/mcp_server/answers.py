@@ -293,7 +293,7 @@ def _snapshot(sources: Sources, arguments: inputs.Sessions) -> dict[str, Any]:
     parameters |= {"spid": str(arguments.spid)} if arguments.spid else {}
     match ask_exporter(sources.exporter, "/sessions", parameters, accepted=503):
         case {"snapshot": None, "error": str(reason)}:
-            raise UserError(f"server: it does not answer: {reason}")
+            raise UserError(f"{arguments.server} does not answer: {reason}")
         case {"snapshot": {"sessions": _, "blocking": _, "statements": _, "waits": _} as found}:
             return dict(found)
     raise UserError("--url: not an answer of ase-exporter to /sessions")

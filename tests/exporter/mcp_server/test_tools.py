@@ -95,7 +95,7 @@ def test_sessions_chains_statements_and_waits_are_those_of_the_exporter(
     down = json.dumps({"target": "ONE", "error": "login failed", "snapshot": None}).encode()
     with (
         server(down, status=503) as (address, _),
-        pytest.raises(UserError, match=r"^sessions: server: it does not answer: login failed$"),
+        pytest.raises(UserError, match=r"^sessions: ONE does not answer: login failed$"),
     ):
         TOOLS["sessions"].call(Sources("http://127.0.0.1:1", f"http://{address}"), {"server": "ONE"})
 
