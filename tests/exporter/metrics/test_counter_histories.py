@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ase_exporter.metrics import counters
 from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
-from ase_exporter.metrics.epochs import EpochReading
+from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 
 # How a server shows its counters: column type, modulus, and the value from which it shows them as negative.
 KINDS: dict[str, tuple[Width, int | None, int | None]] = {
@@ -174,3 +175,41 @@ def _as_a_naive_exporter(
 def test_these_histories_find_the_faults_of_raw_values() -> None:
     with patch.object(TableCounters, "_explain_fall", _as_a_naive_exporter), pytest.raises(AssertionError):
         settings(max_examples=150, report_multiple_bugs=False)(given(histories())(check_truth))()
+
+
+INSTANCES: list[list[Instance]] = [[None], [0, 1]]
+SEEDS = [300, pytest.param(50_000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+
+
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_after_a_failover_nothing_counts_but_what_grew_since(
+    seeds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever rows come and go, with unknown cells, as sums that have dipped, and of instances without rows."""
+    for seed in range(seeds):
+        chance, store, keys = random.Random(seed), CounterStore(), [(f"row{at}", at % 2) for at in range(4)]
+        sums, instances = chance.random() < 0.5, chance.choice(INSTANCES)
+        monkeypatch.setattr(counters, "MAX_ABSENT_ROWS", chance.choice([1, 20_000]))
+        rows = since = {key: [0, 0] for key in keys}
+        grown: dict[tuple[str, int], list[float]] = {}
+        for step in range(20):
+            now = step * 15.0
+            if step % 5 == 0:
+                starts = {each: EpochReading(-1e6 - step, -1e6, now) for each in instances}
+                store.identify(Identity(f"S{step}"), starts, now)
+                rows = since = {
+                    key: [chance.randrange(10 ** chance.choice([1, 9])) for _ in "ab"] for key in keys
+                }
+                grown = {key: [0, 0] for key in keys}
+            rows = {key: [value + chance.randrange(999) for value in row] for key, row in rows.items()}
+            present = [key for key in keys if not step or chance.random() < 0.7]
+            lowered = 2 if sums and step % 5 == 4 else 1
+            columns = [
+                [None if chance.random() < 0.1 else rows[key][at] // lowered for key in present]
+                for at in (0, 1)
+            ]
+            table = store.table("t", ["wide", "wide"], by_instance=len(instances) > 1)
+            for at, column in enumerate(table.growth(present, columns, now, sums=sums)):
+                for key, growth in zip(present, column, strict=True):
+                    grown[key][at] += growth
+                    assert growth >= 0 and grown[key][at] <= rows[key][at] - since[key][at], (seed, step, key)
