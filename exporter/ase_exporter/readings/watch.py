@@ -88,9 +88,14 @@ class TargetWatch:
             version=result.summary.version,
             series=self._tracker.series(),
             missing=result.missing,
-            off=frozenset(map(collector_of, _judged_metrics())) - read,
+            off=_judged_collectors() - read,
             facts=result.facts,
         )
+
+
+@cache
+def _judged_collectors() -> frozenset[str]:
+    return frozenset(map(collector_of, _judged_metrics()))
 
 
 @cache
