@@ -40,10 +40,6 @@ VITAL = ("state", "own_session")
 
 PING = "select 1"
 
-# Seconds until a collector is tried again that failed twice in a row; doubled with each further time.
-FIRST_BACKOFF = 60.0
-MAX_BACKOFF = 300.0
-
 
 @dataclass(frozen=True, slots=True)
 class _LastReading:
@@ -86,8 +82,8 @@ class ModuleCollector:
         self._last: dict[str, _LastReading] = {}
         # Collectors whose last reading failed: they are read alone, after the others.
         self._failing: set[str] = set()
-        # A collector is due a little earlier than its pause ends, as than its interval.
-        self._failures: Backoff[str, str] = Backoff(FIRST_BACKOFF * DUE_SHARE, MAX_BACKOFF * DUE_SHARE)
+        # Of collectors that failed twice in a row; due a little earlier than a pause ends, as than an interval.
+        self._failures: Backoff[str, str] = Backoff(60.0 * DUE_SHARE, 300.0 * DUE_SHARE)
         # Collectors whose last reading had columns that cannot be read, with the description.
         self._unreadable: dict[str, str] = {}
         self._batch_works = True

@@ -35,11 +35,9 @@ SHUTDOWN_SECONDS = 2
 KEEP_ALIVE = 75
 # A TLS handshake takes 256 KiB, and asyncio waits a minute for it.
 MAX_DESCRIPTORS = 8192
-HEARTBEAT_INTERVAL = 1.0
 # Beside the thread that has the turn, the event loop and the watchdog want the GIL. With the default of 5 ms, each of
 # their steps would wait for so long.
 SWITCH_INTERVAL = 0.0005
-STUCK_STATUS = 3
 # The memory limit of the process in bytes, and what each target adds: a thread's stack, of which little is ever used,
 # and the target's state. A server that announces a value of 2 GiB then costs its connection, not the machine.
 MAX_MEMORY = 512 << 20
@@ -127,7 +125,7 @@ def _give_up() -> None:
     """The driver does not come back from a call, though its socket is shut down: only a new process helps."""
     log.warning("a call of the driver never returned: starting again")
     logging.shutdown()
-    os._exit(STUCK_STATUS)
+    os._exit(3)
 
 
 def _limit_memory(targets: int) -> None:
@@ -206,4 +204,4 @@ async def _beat() -> None:
     """Show the supervisor that the event loop runs."""
     while True:
         call_record.beat()
-        await asyncio.sleep(HEARTBEAT_INTERVAL)
+        await asyncio.sleep(1.0)
