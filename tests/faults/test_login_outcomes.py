@@ -235,6 +235,29 @@ def test_logins_that_end_only_after_our_own_deadline_suspend_nobody() -> None:
         assert server.logins == LOGIN_ATTEMPTS + 1
 
 
+def test_a_server_that_lets_us_in_and_answers_nothing_is_asked_again_when_it_does() -> None:
+    clock, released = ShiftedClock(), threading.Event()
+
+    def silent(_: bytes) -> bytes:
+        clock.ahead += 61.0
+        released.wait(SOON)
+        return b""
+
+    with login_server(ACCEPTED, session) as server:
+        one = scraper(server.port, clock)
+        assert kind(one, clock) == ""
+        server.talk = silent
+        try:
+            assert [kind(one, clock) for _ in range(LOGIN_ATTEMPTS + 1)] == ["deadline"] * (
+                LOGIN_ATTEMPTS + 1
+            )
+        finally:
+            released.set()
+        server.talk = session
+        assert kind(one, clock) == ""
+        one.close()
+
+
 def test_a_login_that_was_never_sent_suspends_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_thread(*_: object) -> None:
         raise RuntimeError("can't start new thread")

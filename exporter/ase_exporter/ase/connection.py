@@ -158,7 +158,11 @@ class Connection:
                 failure = login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit)
                 end.explain(failure, monotonic() - began, deadline - monotonic())
                 raise failure from None
-            end.forget()
+            if end.forget():
+                # The driver takes the end that we gave its stream for that of an answer.
+                raw.close()
+                too_late.uncertain = True
+                raise too_late
             # A search makes two system calls for each descriptor, and all targets may log in at once.
             with TURN.held():
                 end.find_sockets()

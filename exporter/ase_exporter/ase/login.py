@@ -307,10 +307,11 @@ class LoginTimeout:
             with self._alone if self.sockets else nullcontext():
                 error.uncertain = not _closes_unasked(self._address, wait)
 
-    def forget(self) -> None:
-        """The login has succeeded all the same."""
+    def forget(self) -> bool:
+        """The driver says that the login has succeeded; whether it was ended before."""
         if self._unanswered:
             self._unanswered.close()
+        return self._was_sent
 
 
 def _closes_unasked(address: tuple[str, int], seconds: float) -> bool:
