@@ -343,7 +343,7 @@ class _Judge:
             usual = None
         rank = self._rank(definition, None if is_last else share, usual) - ORDER * order
         inputs = catalogue().inputs_of(definition)
-        says = {each.name: each.text for each in self.measures.values()}
+        says = {name: each.text for name, each in self.measures.items() if f"{{{name}}}" in definition.says}
         of_part = self.account.share(definition.part) if definition.part else None
         for key, value in ((SHARE, of_part), ("explained", share)):
             says[key] = "an unknown share" if value is None else shown(value, "ratio")

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Protocol, Self
 
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit, catalogue, threshold
@@ -45,7 +45,9 @@ class SeriesRows:
     def sums(self, where: Sequence[tuple[str, str]], by: Sequence[str]) -> dict[tuple[str, ...], float]:
         """The sums of the series that fit all limits (label, text), by the values of these labels."""
         rows = self.fitting(where)
-        keys = list(zip(*map(self._column, by), strict=True)) if by else [()] * len(self)
+        if not by:
+            return {(): sum([self.numbers[row] for row in rows])} if rows else {}
+        keys = list(zip(*map(self._column, by), strict=True))
         found: dict[tuple[str, ...], float] = {}
         for row in rows:
             key = keys[row]
@@ -227,27 +229,26 @@ class Evaluation:
 
     def measure(self, name: str, definition: MeasureDefinition) -> Measure:
         """One that is not compared with what is usual."""
-        metrics = tuple(each.metric for each in definition.selections)
-        found = Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
+        found = partial(Measure, name, definition.title, definition.unit, metrics=_metrics(name))
         for selection in definition.needed:
             unknown = self._unknown(selection, rare=definition.rare)
             if unknown and (not selection.instead or self._unknown(selection.instead, rare=definition.rare)):
-                return replace(found, value=None, unknown=unknown)
+                return found(None, unknown)
         rows = self.rows_of(definition)
         if not rows:
-            return found
+            return found(definition.empty)
         if definition.events:
             seconds = self._readings.window(definition.rate or "")
             factor = seconds / threshold(definition.times or "1")
             rows = {key: value for key, value in rows.items() if round(factor * value) >= definition.events}
             if not rows:
-                return replace(found, value=0.0)
+                return found(0.0)
         if definition.ago:
-            return replace(found, value=max(0.0, self._readings.at - max(rows.values())))
+            return found(max(0.0, self._readings.at - max(rows.values())))
         if definition.keep == "sum":
-            return replace(found, value=math.fsum(rows.values()), spread=self._spread(definition))
+            return found(math.fsum(rows.values()), spread=self._spread(definition))
         key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
-        return replace(found, value=value, subject=" ".join(key))
+        return found(value, subject=" ".join(key))
 
     def _unknown(self, selection: Selection, *, rare: bool) -> str:
         """Why a selection is not known; '' if it is."""
@@ -315,6 +316,12 @@ class Evaluation:
                 rows = [row for row in rows if part_of(row[0].get("event_id", ""), row[0].get("class", ""))]
             self._rows[asked] = rows if isinstance(rows, SeriesRows) else SeriesRows.of(rows)
         return self._rows[asked]
+
+
+@cache
+def _metrics(name: str) -> tuple[str, ...]:
+    """What a measure of the catalogue may be calculated from."""
+    return tuple(each.metric for each in catalogue().measures[name].selections)
 
 
 @lru_cache(maxsize=4096)
