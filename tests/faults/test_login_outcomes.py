@@ -1,5 +1,7 @@
 """Refusals that do not look like one, or arrive too late: none may get a login locked, and outages still end."""
 
+import errno
+import os
 import signal
 import socket
 import threading
@@ -258,15 +260,25 @@ def test_a_server_that_lets_us_in_and_answers_nothing_is_asked_again_when_it_doe
         one.close()
 
 
-def test_a_login_that_was_never_sent_suspends_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_thread(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
+@pytest.mark.parametrize(
+    ("host", "lacking"), [("127.0.0.1", "thread"), ("localhost", "thread"), ("127.0.0.1", "file")]
+)
+def test_a_login_that_was_never_sent_suspends_nobody_and_says_what_is_lacking(
+    host: str, lacking: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def none_left(_: object) -> int:
+        raise RuntimeError("can't start new thread") if lacking == "thread" else OSError(errno.EMFILE, "many")
 
     with login_server(ACCEPTED, session) as server:
-        one = scraper(server.port)
+        one = scraper(server.port, host=host)
         with monkeypatch.context() as patch:
-            patch.setattr(SYSTEM_WATCHDOG, "guard", no_thread)
+            if lacking == "thread":
+                patch.setattr(threading.Thread, "start", none_left)
+                patch.setattr(SYSTEM_WATCHDOG, "_thread", None)
+            else:
+                patch.setattr(os, "dup", none_left)
             assert [kind(one) for _ in range(LOGIN_ATTEMPTS + 1)] == ["internal"] * (LOGIN_ATTEMPTS + 1)
+        assert f"no {lacking} can be" in caplog.text and "Traceback" not in caplog.text
         assert kind(one) == ""
         assert server.logins == 1
         one.close()

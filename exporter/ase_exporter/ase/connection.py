@@ -18,8 +18,8 @@ import pyodbc
 
 from ase_exporter.ase.call_record import call_record
 from ase_exporter.ase.cost import Cost
+from ase_exporter.ase.database_error import NO_FILE, login_error
 from ase_exporter.ase.database_error import DatabaseError as DatabaseError
-from ase_exporter.ase.database_error import login_error
 from ase_exporter.ase.driver_socket import DriverSocket, open_sockets
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
@@ -144,6 +144,7 @@ class Connection:
             # FreeTDS only supports whole seconds.
             if (seconds := int(deadline - began)) < 1:
                 raise too_late
+            _require_files()
             limit = began + seconds - TIMING.login_lead
             string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
             steps = (
@@ -156,6 +157,8 @@ class Connection:
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
                 failure = login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit)
+                if failure.kind == "driver_missing":
+                    _require_files()
                 end.explain(failure, monotonic() - began, deadline - monotonic())
                 raise failure from None
             if end.forget():
@@ -367,6 +370,16 @@ def _dropped(where: str) -> DatabaseError:
     )
     error.uncertain = error.dropped = True
     return error
+
+
+def _require_files() -> None:
+    """Raise DatabaseError if hardly any file can be opened: the driver would say that it is not installed."""
+    try:
+        with contextlib.ExitStack() as stack:
+            for _ in range(4):
+                stack.callback(os.close, os.dup(2))
+    except OSError:
+        raise DatabaseError("internal", NO_FILE) from None
 
 
 def _cancel(statement: pyodbc.Cursor) -> None:

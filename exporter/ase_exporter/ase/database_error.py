@@ -30,7 +30,14 @@ Kind = Literal[
     "query_failed",
     "too_many_rows",
     "out_of_step",
+    "internal",
 ]
+
+# Why something is `internal`.
+NO_THREAD = (
+    "no thread can be started: the limit of tasks is reached (TasksMax of the unit, or the pids cgroup)"
+)
+NO_FILE = "no file can be opened: the limit of open files is reached (LimitNOFILE of the unit, or ulimit -n)"
 
 DRIVER = "FreeTDS"
 """The section of odbcinst.ini that names the driver."""

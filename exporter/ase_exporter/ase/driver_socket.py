@@ -3,12 +3,13 @@
 import contextlib
 import fcntl
 import os
+import resource
 import socket
 import stat
 import struct
 import termios
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -90,7 +91,13 @@ def _undoubled(descriptor: int) -> Iterator[socket.socket]:
 def new_sockets_to(address: Address) -> set[DriverSocket]:
     """The sockets of this process that are connected to an address and belong to no open connection."""
     sockets: set[DriverSocket] = set()
-    for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208  # names only
+    descriptors: Iterable[int]
+    try:
+        descriptors = map(int, os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
+    except OSError:
+        # None is left for the list.
+        descriptors = range(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    for descriptor in descriptors:
         try:
             status = os.fstat(descriptor)
         except OSError:

@@ -138,8 +138,8 @@ class Login(Generic[Opened]):
                     error.unanswered.max_wait = TIMING.accepted_login_wait
                 self._unanswered = error.unanswered, password, attempt
             raise
-        except (UserError, RuntimeError):
-            # Nothing was sent: there is no thread to watch it.
+        except UserError:
+            # Nothing was sent.
             outcome = "not_refused"
             raise
         finally:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ase_exporter.ase.database_error import DatabaseError
+from ase_exporter.ase.database_error import NO_THREAD, DatabaseError
 
 # Seconds that a lookup is waited for if addresses are known.
 MAX_WAIT = 2.0
@@ -66,6 +66,8 @@ class Resolver:
                     "unknown_host", f"{host}: no such host: expected one that this machine can look up"
                 )
         known = self._last_good.get(host)
+        if not known and not lookup:
+            raise DatabaseError("internal", NO_THREAD)
         if not known:
             raise DatabaseError("unknown_host", f"{host}: the name servers do not answer")
         return known

@@ -12,7 +12,7 @@ import pyodbc
 
 from ase_exporter.ase.call_record import call_record
 from ase_exporter.ase.cost import Cost
-from ase_exporter.ase.database_error import DatabaseError, query_error
+from ase_exporter.ase.database_error import NO_THREAD, DatabaseError, query_error
 from ase_exporter.ase.driver_socket import DriverSocket
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -73,7 +73,7 @@ class Watchdog:
     def at(self, when: float, action: Callable[[], None]) -> Callable[[], None]:
         """Schedule `action` for `when` (clock.monotonic); returns a function that cancels it.
 
-        Actions must not block. An error of one is logged. Raises RuntimeError if there is no thread for the first one.
+        Actions must not block. An error of one is logged. Raises DatabaseError if there is no thread for the first one.
         """
         if self._thread is None:
             self._start()
@@ -88,7 +88,10 @@ class Watchdog:
         with self._starting:
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:
+                    raise DatabaseError("internal", NO_THREAD) from None
                 self._thread = thread
 
     @contextmanager

@@ -18,9 +18,6 @@ from ase_exporter.turn import TURN
 
 log = logging.getLogger(__name__)
 
-NO_THREAD = (
-    "no thread can be started: the limit of tasks is reached (TasksMax of the unit, or the pids cgroup)"
-)
 TOO_LATE = "not everything was read in time"
 
 

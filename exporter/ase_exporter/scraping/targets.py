@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ase_exporter.ase.call_record import call_record
+from ase_exporter.ase.database_error import NO_THREAD
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue
@@ -20,7 +21,6 @@ from ase_exporter.scraping.result import ScrapeRequest, ScrapeResult, ScrapeSumm
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.scraping.target_settings import TargetSettings
 from ase_exporter.scraping.target_thread import (
-    NO_THREAD,
     TOO_LATE,
     RunningScrape,
     TargetThread,

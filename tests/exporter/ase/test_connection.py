@@ -228,15 +228,15 @@ def test_a_refused_password_is_not_sent_to_another_address(
     assert len(backend.logins) == 1
 
 
-def test_a_statement_is_cut_off_even_if_no_descriptor_is_left(
+def test_a_socket_is_found_and_cut_off_even_if_no_descriptor_is_left(
     server: Running, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection = connect(server)
-    faults.hang = faults.ignore_attention = True
-
-    def none_left(_: int) -> int:
+    def none_left(_: int | str) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
+    monkeypatch.setattr(os, "listdir", none_left)
+    connection = connect(server)
+    faults.hang = faults.ignore_attention = True
     monkeypatch.setattr(os, "dup", none_left)
     error = failure(lambda: connection.query("hang", time.monotonic() + 0.5), 0.5)
     assert (error.kind, error.usable) == ("deadline", False)
