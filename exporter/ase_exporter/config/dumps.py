@@ -2,7 +2,6 @@
 
 import contextlib
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 from ase_exporter.config.fields import Strict, Validator
@@ -32,7 +31,3 @@ class Dumps(Strict):
     databases: tuple[str, ...] = ()
     database: Interval | None = None
     log: Interval | None = None
-
-    def is_about(self, database: str) -> bool:
-        """Whether it holds for a database."""
-        return not self.databases or any(fnmatchcase(database, each) for each in self.databases)

@@ -6,6 +6,7 @@ The deadline bounds all of it: the answer is what was read by then.
 import logging
 import math
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
@@ -357,7 +358,9 @@ def dump_intervals(entries: Sequence[Dumps], databases: Iterable[str]) -> Family
     """Seconds between two dumps of each database and of its log; 0 for never."""
     intervals: dict[tuple[str, str], float] = {}
     for database in databases:
-        for entry in (each for each in entries if each.is_about(database)):
+        for entry in entries:
+            if entry.databases and not any(fnmatchcase(database, each) for each in entry.databases):
+                continue
             for dumped, interval in (("database", entry.database), ("log", entry.log)):
                 if interval is not None:
                     intervals.setdefault((database, dumped), interval)

@@ -23,7 +23,6 @@ from ase_exporter.web.write_access import request_body
 Body = TypeVar("Body", bound=Strict)
 # White space is one space: Grafana shows an annotation as one paragraph anyway.
 Line = Annotated[str, Validator(lambda text: one_line(" ".join(text.split())))]
-_PAGE_LIMIT = 500
 _DAY = 86400.0
 
 
@@ -63,7 +62,7 @@ class ChangeHandlers:
         """Answers /changes."""
         as_json = request.query_params.get("format") == "json"
         try:
-            wanted = parse_filter(request.query_params, limit=_PAGE_LIMIT)
+            wanted = parse_filter(request.query_params, limit=500)
             found = await self._journal.find(wanted)
         except UserError as error:
             return PlainTextResponse(f"{one_line(str(error))}\n", 400)

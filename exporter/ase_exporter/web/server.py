@@ -31,8 +31,6 @@ from ase_exporter.web.write_access import WriteAccess, open_endpoints
 log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 2
-# Seconds. Longer than the usual scrape intervals, since Prometheus reuses its connections.
-KEEP_ALIVE = 75
 # A TLS handshake takes 256 KiB, and asyncio waits a minute for it.
 MAX_DESCRIPTORS = 8192
 # Beside the thread that has the turn, the event loop and the watchdog want the GIL. With the default of 5 ms, each of
@@ -44,8 +42,6 @@ MAX_MEMORY = 512 << 20
 MAX_MEMORY_PER_TARGET = 16 << 20
 # Bytes of the request line and all headers, as far as they arrive in pieces.
 MAX_HEAD = 16 * 1024
-# Connections that wait to be accepted; as many are accepted at once.
-BACKLOG = 64
 
 
 class _Server(uvicorn.Server):
@@ -163,8 +159,10 @@ async def _serve(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         http=RequestTimeoutProtocol,
         h11_max_incomplete_event_size=MAX_HEAD,
-        timeout_keep_alive=KEEP_ALIVE,
-        backlog=BACKLOG,
+        # Longer than the usual scrape intervals, since Prometheus reuses its connections.
+        timeout_keep_alive=75,
+        # Connections that wait to be accepted; as many are accepted at once.
+        backlog=64,
         ws="none",
     )
     settings.load()

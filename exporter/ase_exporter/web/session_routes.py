@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 REFRESH = 5
 # Rows of each table: a page for somebody who looks, also on a phone; JSON has more.
 MAX_LINKS, MAX_ROWS, MAX_STATEMENTS, MAX_WAITS = 25, 50, 15, 15
-# Of a spid, which is an int of the server.
-MAX_DIGITS = 10
 
 # What a filter looks at.
 _SEARCHED = attrgetter("login", "program", "database", "host", "statement", "object", "doing", "spid")
@@ -66,9 +64,9 @@ class SessionHandlers:
 
 
 def _spid(asked: Mapping[str, str]) -> int:
-    """The session that is looked at, 0 for none."""
+    """The session that is looked at, an int of the server; 0 for none."""
     given = asked.get("spid", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < MAX_DIGITS else 0
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
 
 
 def sessions_page(

@@ -30,8 +30,6 @@ STOP_TIMEOUT = 10.0
 # Seconds before the next child is started: doubled with each one that died within YOUNG seconds. A driver that crashes
 # every minute must cost the requests that wait no more than the start, and a scrape has ten seconds.
 PAUSE, MAX_PAUSE, YOUNG = 0.1, 5.0, 30.0
-# Bytes of the memory of the login ledger.
-LOGINS_SIZE = 1 << 20
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -47,7 +45,7 @@ class Legacy:
         self.restarts = 0
         # Nobody ever writes.
         self.parent, self._writing = os.pipe()
-        self.logins = mmap.mmap(-1, LOGINS_SIZE)
+        self.logins = mmap.mmap(-1, 1 << 20)
         self.configuration = os.memfd_create("configuration")
         self.web = [os.memfd_create("web configuration") for _ in range(4)]
 
