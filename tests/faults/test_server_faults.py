@@ -57,18 +57,24 @@ def test_rows_that_end_in_an_error_are_not_taken_for_all(backend: ScriptedBacken
 
 
 @pytest.mark.parametrize("jump", [-86400.0, 86400.0], ids=["back", "ahead"])
-def test_a_jump_of_the_exporters_clock_changes_no_counter_and_no_deadline(jump: float) -> None:
+@pytest.mark.parametrize("whose", ["exporter", "server"])
+def test_a_jump_of_a_clock_changes_no_counter_no_deadline_and_no_age(jump: float, whose: str) -> None:
     shifted = ShiftedClock()
     with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
         one = scraper_of(server.address, clock=shifted, changes_interval=0.0)
         scrape(one)
         before = samples(scrape(one))
-        shifted.jump = jump
         server.advance(15.0)
+        if whose == "exporter":
+            shifted.jump = jump
+        else:
+            clock, at = server.model._world.clock, server.model._world.clock.seconds()
+            clock.utc = lambda second, utc=clock.utc: utc(second + (jump if second >= at else 0.0))
         seen = scrape(one)
         after = samples(seen)
         one.close()
     assert not failed(seen)
+    assert all(age >= 0 for name, ages in after.items() if "transaction_sec" in name for age in ages.values())
     for name in (each for each in before if each.endswith("_total")):
         assert after[name].keys() >= before[name].keys()
         assert all(after[name][labels] >= value for labels, value in before[name].items()), name

@@ -68,8 +68,7 @@ def test_a_caller_is_answered_before_its_timeout_though_a_scrape_hangs(
     waits: list[float] = []
 
     async def hang(*asked: Any) -> Answer:
-        *_, deadline, _, late_after = asked
-        waits.append(deadline + late_after - time.monotonic())
+        waits.append(asked[3] + asked[5] - time.monotonic())
         return Answer(b"", ScrapeSummary())
 
     monkeypatch.setattr(Targets, "scrape", hang)

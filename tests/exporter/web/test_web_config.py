@@ -164,14 +164,11 @@ def test_after_a_crash_the_last_good_files_go_on_to_protect_who_is_served(
 ) -> None:
     file = served.file.with_name(spoilt)
     right = file.read_bytes()
-    assert served.get().status_code == 200
     file.write_text("nonsense: true\n", encoding="utf-8")
     try:
         served.running.processes()[1].kill()
         served.running.wait_for("ended by signal 9")
-        answer = served.get()
-        assert answer.status_code == 200
-        assert "ase_exporter_web_config_last_reload_successful 0.0" in answer.text
+        assert "ase_exporter_web_config_last_reload_successful 0.0" in served.get().text
         assert served.get(auth=None).status_code == 401
         with pytest.raises(httpx2.TransportError):
             served.get(client=None)
