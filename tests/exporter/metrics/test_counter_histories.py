@@ -190,8 +190,6 @@ def test_after_a_failover_nothing_counts_but_what_grew_since(
         chance, store, keys = random.Random(seed), CounterStore(), [(f"row{at}", at % 2) for at in range(4)]
         sums, instances = chance.random() < 0.5, chance.choice(INSTANCES)
         monkeypatch.setattr(counters, "MAX_ABSENT_ROWS", chance.choice([1, 20_000]))
-        rows = since = {key: [0, 0] for key in keys}
-        grown: dict[tuple[str, int], list[float]] = {}
         for step in range(20):
             now = step * 15.0
             if step % 5 == 0:
@@ -200,7 +198,7 @@ def test_after_a_failover_nothing_counts_but_what_grew_since(
                 rows = since = {
                     key: [chance.randrange(10 ** chance.choice([1, 9])) for _ in "ab"] for key in keys
                 }
-                grown = {key: [0, 0] for key in keys}
+                grown = {key: [0.0, 0.0] for key in keys}
             rows = {key: [value + chance.randrange(999) for value in row] for key, row in rows.items()}
             present = [key for key in keys if not step or chance.random() < 0.7]
             lowered = 2 if sums and step % 5 == 4 else 1
